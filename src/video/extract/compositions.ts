@@ -1,8 +1,10 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { isBlank } from '../shots/blank.ts'
+import { compareEdges } from '../shots/compare.ts'
 import { addStep, type BuildStep, stepOf } from './build-steps.ts'
-import { changedBlocks, edgesOf, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
+import { changedBlocks, edgesOf, isBrief, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
+import { HELD_MS } from './rest-meter.ts'
 
 /**
  * A stretch of a drawn shot in which the picture is complete and at rest. States that are only steps of a build-up are
@@ -13,6 +15,8 @@ interface Composition extends FrameRest {
   candidate: PickCandidate
   /** States that may have been steps of its build-up. */
   before: readonly BuildStep[]
+  /** It stood for an instant only, and went over into what came next. */
+  isPassing: boolean
 }
 
 /** What is known of a drawn shot so far. */
@@ -48,6 +52,10 @@ interface Rest {
 const CHOICE = 5
 /** Of a longer rest the last picture is left out: what leaves may begin slowly. */
 const LONG_MS = 500
+/** At most the distance of two stills. */
+const CONTIGUOUS_MS = 140
+/** What rests for less says nothing of the shot: a camera's subject may hold still for so long. */
+const RESTED_MS = 150
 /** A drift rests when it lasts. */
 const DRIFT_MS = 400
 
@@ -77,17 +85,19 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   }
   const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
   const isQuiet = step <= LIMITS.quiet
-  const isCalm = finder.liveliest >= LIMITS.lively && step <= LIMITS.calmShare * finder.liveliest
+  const isCalm = finder.liveliest >= LIMITS.lively && step <= Math.min(LIMITS.calm, LIMITS.calmShare * finder.liveliest)
   if (before && (isQuiet || (isCalm && isDrawn(still.features)))) {
     addToRest(finder, { before, still, isQuiet })
     return
   }
-  closeRest(finder)
+  closeRest(finder, still)
   finder.restlessSinceMs ??= still.tMs
+  if (isHeld(still)) finder.rest = startRest(still, { builtFromMs: finder.restlessSinceMs, isCalmOnly: true })
   if (before) finder.liveliest = Math.max(finder.liveliest, step)
   const edges = edgesOf(still.features)
   finder.growing = addStep(finder.growing, stepOf(still, edges))
-  if (!finder.fullest || edges >= finder.fullest.edges) finder.fullest = { candidate: still, edges }
+  if (!finder.fullest || edges >= LIMITS.nearlyFull * finder.fullest.edges)
+    finder.fullest = { candidate: still, edges: Math.max(edges, finder.fullest?.edges ?? 0) }
 }
 
 /** The shot has ended. `unrested`: whether its last stretch counts that never rested; `alone`: for want of a rest. */
@@ -109,7 +119,10 @@ function addToRest(
   finder: CompositionFinder,
   { before, still, isQuiet }: { before: PickCandidate; still: PickCandidate; isQuiet: boolean },
 ): void {
-  const rest = finder.rest ?? startRest(before, { builtFromMs: finder.restlessSinceMs ?? before.tMs, isCalmOnly: true })
+  const builtFromMs = finder.restlessSinceMs ?? before.tMs
+  // What came to rest by and by is no part of it.
+  const isSettled = isQuiet && finder.rest?.isCalmOnly && !keepsEdges(finder.rest.members)
+  const rest = (isSettled ? null : finder.rest) ?? startRest(before, { builtFromMs, isCalmOnly: true })
   finder.rest = rest
   if (isQuiet) rest.isCalmOnly = false
   if (!rest.isCalmOnly && changedBlocks(rest.members[0]!.features, still.features) > LIMITS.same) {
@@ -128,16 +141,22 @@ function startRest(still: PickCandidate, more: Pick<Rest, 'builtFromMs' | 'isCal
   return { members: [still], fromMs: still.tMs, ...more }
 }
 
-function closeRest(finder: CompositionFinder): void {
+/** `next`: the still that ends it, where the shot goes on. */
+function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   const { rest } = finder
   finder.rest = null
-  if (!rest || rest.members.length < 2 || (rest.isCalmOnly && !isDrift(rest.members))) return
-  finder.hasRested = true
-  const { members, fromMs, builtFromMs } = rest
-  const toMs = members.at(-1)!.tMs
+  if (!rest) return
+  const { members, builtFromMs } = rest
+  const isOne = members.length === 1
+  if (isOne ? !isHeld(members[0]!) : rest.isCalmOnly && !isDrift(members)) return
+  const isPassing = isOne && next !== undefined && !isCutOff(members[0]!, next)
+  if (isOne) Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
+  else if (rest.fromMs + RESTED_MS <= members.at(-1)!.tMs) finder.hasRested = true
+  const { fromMs, toMs } = isOne ? members[0]!.held : { fromMs: rest.fromMs, toMs: members.at(-1)!.tMs }
   const candidate = choose(members, toMs - fromMs)
   const edges = edgesOf(candidate.features)
-  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, before: finder.growing })
+  const before = finder.growing
+  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing, before })
 }
 
 /** The fullest picture of a stretch that never rested, where it shows more than the rest before. */
@@ -155,6 +174,7 @@ function closeRestless(finder: CompositionFinder): void {
     builtFromMs,
     steps: 0,
     isAtRest: false,
+    isPassing: false,
     before: finder.growing,
   }
   if (!finder.open || relate(finder.open, shown) === 'grows') settle(finder, shown)
@@ -174,6 +194,8 @@ function settle(finder: CompositionFinder, next: Composition): void {
       if (relation === 'grows') finder.passedOver.push({ tMs: open.candidate.tMs, why: 'a step of a build-up' })
       next.steps = open.steps + (relation === 'grows' ? 1 : 0)
       next.builtFromMs = open.builtFromMs
+      if (relation === 'same' && next.fromMs - open.toMs <= CONTIGUOUS_MS) next.fromMs = open.fromMs
+      next.isPassing &&= open.isPassing && isBrief(next)
       next.before = [stepOf(open.candidate, open.edges), ...next.before].reduce(addStep, open.before)
     }
   }
@@ -182,7 +204,7 @@ function settle(finder: CompositionFinder, next: Composition): void {
 
 /** No later state contains the open composition. */
 function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
-  if (finder.open && next && isHalt(finder.open, next))
+  if (finder.open?.isPassing || (finder.open && next && isHalt(finder.open, next)))
     finder.passedOver.push({ tMs: finder.open.candidate.tMs, why: 'a short halt before a longer rest' })
   else if (finder.open) finder.found.push(finder.open)
   finder.open = null
@@ -190,15 +212,29 @@ function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
 
 /** The last of the fullest pictures. */
 function choose(members: readonly PickCandidate[], lengthMs: number): PickCandidate {
-  const usable = lengthMs >= LONG_MS ? members.slice(0, -1) : members
+  const usable = lengthMs >= LONG_MS && members.length > 2 ? members.slice(1, -1) : members
   const edges = usable.map(({ features }) => edgesOf(features))
   const fullest = Math.max(...edges)
-  return usable.findLast((_, n) => edges[n]! >= 0.99 * fullest)!
+  return usable.findLast((_, n) => edges[n]! >= 0.92 * fullest)!
 }
 
 /** Whether pictures that never hold still move on steadily with all they show. */
 function isDrift(members: readonly PickCandidate[]): boolean {
-  const [first, last] = [members[0]!, members.at(-1)!]
-  const [a, b] = [edgesOf(first.features), edgesOf(last.features)]
-  return last.tMs - first.tMs >= DRIFT_MS && Math.abs(a - b) <= LIMITS.calmEdges * Math.max(a, b)
+  return members.at(-1)!.tMs - members[0]!.tMs >= DRIFT_MS && keepsEdges(members)
+}
+
+function keepsEdges(members: readonly PickCandidate[]): boolean {
+  const [a, b] = [edgesOf(members[0]!.features), edgesOf(members.at(-1)!.features)]
+  return Math.abs(a - b) <= LIMITS.calmEdges * Math.max(a, b)
+}
+
+/** Whether the frames around a still show that it rests. */
+function isHeld({ held }: PickCandidate): boolean {
+  return held.toMs - held.fromMs >= HELD_MS
+}
+
+/** Whether most of what a still shows is gone in the next one. */
+function isCutOff(still: PickCandidate, next: PickCandidate): boolean {
+  const { edges, kept } = compareEdges(still.features.picture, next.features.picture)
+  return kept < edges / 2
 }

@@ -33,7 +33,7 @@ export interface DecodeSinks {
    * that the frame also comes, or came, at full size.
    */
   frame(tMs: number, data: Uint8Array, isStill: boolean): void
-  /** About six pictures a second, at most 1280 wide. The memory comes from `allocate` and belongs to the receiver. */
+  /** About ten pictures a second, at most 1280 wide. The memory comes from `allocate` and belongs to the receiver. */
   still?(picture: YuvPicture): void
   allocate?(bytes: number): Uint8Array
 }
@@ -49,7 +49,7 @@ export interface Decoding {
 }
 
 /**
- * One decode pass with two outputs: every frame small for the detector, and about six a second at the size that is
+ * One decode pass with two outputs: every frame small for the detector, and about ten a second at the size that is
  * kept. Time stamps come through a third pipe, because raw video has none. Returns when ffmpeg has ended and
  * everything was handed over. In every case no process is left running.
  * @throws MediaError when the file is at fault; the signal's reason when aborted; other errors when the machine is

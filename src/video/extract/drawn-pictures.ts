@@ -15,6 +15,8 @@ export const LIMITS = {
   quiet: 6,
   /** A slow drift rests where it changes by less than this share of the liveliest step before. */
   calmShare: 0.4,
+  /** Never where more changes: a scene that leaves behind a change of its ground. */
+  calm: 250,
   /** Steps below this are no build-up to be compared with. */
   lively: 40,
   /** A drift keeps its edges, a slow fade loses them. */
@@ -37,6 +39,8 @@ export const LIMITS = {
   lostAlways: 6,
   /** A step of a build-up adds edges; a panel that changes its colour does not. */
   added: 10,
+  /** Of nearly equally full pictures the last is the most complete: what fades in has its edges early. */
+  nearlyFull: 0.95,
   /** A drawn picture is flat over so much of its area. */
   flatShare: 0.7,
 } as const
@@ -103,9 +107,14 @@ export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
   return Math.min(there.edges, there.otherEdges) - there.kept < LIMITS.replaced * most
 }
 
-export function changedBlocks({ picture: a }: FrameFeatures, { picture: b }: FrameFeatures): number {
+/** Blocks that differ. Counting ends with the row in which more than `enough` do. */
+export function changedBlocks(
+  { picture: a }: Pick<FrameFeatures, 'picture'>,
+  { picture: b }: Pick<FrameFeatures, 'picture'>,
+  enough = Number.POSITIVE_INFINITY,
+): number {
   let changed = 0
-  for (let row = 0; row < PICTURE_HEIGHT; row += 2) {
+  for (let row = 0; row < PICTURE_HEIGHT && changed <= enough; row += 2) {
     const end = (row + 1) * PICTURE_WIDTH
     for (let at = row * PICTURE_WIDTH; at < end; at += 2) {
       const below = at + PICTURE_WIDTH

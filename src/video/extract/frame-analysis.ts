@@ -1,13 +1,16 @@
 import type { Boundary } from '../shots/boundary.ts'
 import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
-import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../shots/features.ts'
+import { copyFeatures, createFrameMeter, KEPT_BYTES } from '../shots/features.ts'
 import { createFilmMeter, type FilmMeter } from './film-meter.ts'
 import type { PassedOver, PickCandidate, PickedFrame } from './kept-frames.ts'
 import { measureSharpness, type YuvPicture } from './measure.ts'
 import { createPicker } from './picks.ts'
+import { createRestMeter, type Held, type RestMeter } from './rest-meter.ts'
 
 /** Frames between two decisions. A pick is not urgent, and each decision goes over all undecided candidates. */
 const DECIDE_EVERY = 10
+/** The least distance of two stills that a camera's shot considers. */
+const CAMERA_SPACING_MS = 166
 
 export interface FrameAnalysis {
   readonly boundaries: Boundary[]
@@ -37,6 +40,7 @@ export function createFrameAnalysis({
   const detector = createShotDetector()
   const meter = createFrameMeter()
   const film = createFilmMeter()
+  const rests = createRestMeter()
   const picker = createPicker(({ picture }) => release(picture.data))
   const boundaries: Boundary[] = []
   // The detector's memory is a ring that is reused: otherwise the garbage collector would be busier than the detector.
@@ -44,12 +48,13 @@ export function createFrameAnalysis({
   const recent: Array<{ tMs: number; difference: number }> = []
   // Stills and their frames come through different pipes. They are paired by order.
   const stills: YuvPicture[] = []
-  const awaited: Array<{ tMs: number; features: FrameFeatures }> = []
+  const awaited: Still[] = []
+  let cameraMs = Number.NEGATIVE_INFINITY
   let count = 0
   let endMs = 0
 
   function pairStills(): void {
-    while (stills.length > 0 && awaited.length > 0) picker.add(toCandidate(awaited.shift()!, stills.shift()!))
+    while (stills.length > 0 && awaited.length > 0) picker.add(toCandidate(awaited.shift()!, stills.shift()!, rests))
   }
 
   function addBoundaries(found: Boundary[]): void {
@@ -77,11 +82,16 @@ export function createFrameAnalysis({
       const at = (count % HISTORY_FRAMES) * KEPT_BYTES
       const frame = meter.measure(tMs, data, ring.subarray(at, at + KEPT_BYTES))
       film.add(frame)
+      rests.add(frame)
       endMs = Math.max(endMs, tMs)
       count++
       recent.push({ tMs, difference: frame.difference })
       if (recent.length > 4 * HISTORY_FRAMES) recent.splice(0, 2 * HISTORY_FRAMES)
-      if (isStill) awaited.push({ tMs, features: copyFeatures(frame) })
+      if (isStill) {
+        const isForDrawn = tMs - cameraMs < CAMERA_SPACING_MS
+        if (!isForDrawn) cameraMs = tMs
+        awaited.push({ tMs, isForDrawn, features: copyFeatures(frame) })
+      }
       addBoundaries(detector.push(frame))
       pairStills()
       // A frame is decided only after its still has come, so that picks do not depend on the timing of the pipes.
@@ -99,15 +109,22 @@ export function createFrameAnalysis({
   }
 }
 
+type Still = Pick<PickCandidate, 'tMs' | 'isForDrawn' | 'features'>
+
 /** Sharpness is measured on demand: most pictures of a long shot are never considered. */
-function toCandidate(frame: { tMs: number; features: FrameFeatures }, picture: YuvPicture): PickCandidate {
+function toCandidate(frame: Still, picture: YuvPicture, rests: RestMeter): PickCandidate {
   let sharpness: number | null = null
+  let held: Held | null = null
   return {
     ...frame,
     picture,
     get sharpness() {
       sharpness ??= measureSharpness(picture)
       return sharpness
+    },
+    get held() {
+      held ??= rests.around(frame.tMs)
+      return held
     },
   }
 }

@@ -46,7 +46,8 @@ function pick(count: number, stepMs: number, draw: (n: number) => Uint8Array) {
   for (let n = 0; n < count; n++) {
     const picture = { width: 2, height: 2, data: new Uint8Array(6) }
     const features = copyFeatures(meter.measure(n * stepMs, draw(n)))
-    picker.add({ tMs: n * stepMs, sharpness: 100, features, picture })
+    const tMs = n * stepMs
+    picker.add({ tMs, isForDrawn: false, held: { fromMs: tMs, toMs: tMs }, sharpness: 100, features, picture })
     most = Math.max(most, ++held)
     take(picker.advance(n * stepMs - 3000))
   }

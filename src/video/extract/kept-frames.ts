@@ -2,11 +2,16 @@ import type { FrameRest, Kind } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES } from '../shots/features.ts'
 import { looksTheSame } from './drawn-pictures.ts'
 import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
+import type { Held } from './rest-meter.ts'
 
-/** A full-size picture that may be kept. The decode pass offers about six a second. */
+/** A full-size picture that may be kept. The decode pass offers about ten a second. */
 export interface PickCandidate {
   tMs: number
+  /** One of those that a camera's shot does without: six a second are enough for it. */
+  isForDrawn: boolean
   sharpness: number
+  /** How long every frame around it shows the same. */
+  held: Held
   features: FrameFeatures
   picture: YuvPicture
 }

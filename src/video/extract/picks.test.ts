@@ -19,6 +19,8 @@ function candidate(tMs: number, scene: number, { shift = 0, sharpness = 100, fla
   }
   return {
     tMs,
+    isForDrawn: false,
+    held: { fromMs: tMs, toMs: tMs },
     sharpness,
     features: createFrameMeter().measure(tMs, frame),
     picture: { width: 2, height: 2, data: new Uint8Array(6) },
@@ -179,6 +181,26 @@ test('a build-up that is cut off counts as it was at its fullest', () => {
   const picks = pick(stills, [cut(2500)])
   expect(timesOf(picks)[0]).toBe(2250)
   expect(picks[0]!.reason).toMatch(/cut off/)
+})
+
+test('a state that stands for an instant is kept where it is cut off, and not where it goes over into the next', () => {
+  // Six rows stand at 2 s, for the frames around one still only. Then another page is built up, or a row is added.
+  const at = (tMs: number, then: (tMs: number) => PickCandidate) => {
+    if (tMs > 2000) return then(tMs)
+    const still = drawn(tMs, Math.min(6, 1 + tMs / 400), { offset: tMs < 2000 ? (tMs / 250) % 9 : 0 })
+    return tMs === 2000 ? { ...still, held: { fromMs: tMs - 60, toMs: tMs + 60 } } : still
+  }
+  const cutOff = pick(
+    series(20, (tMs) => at(tMs, () => drawn(tMs, Math.min(6, (tMs - 2000) / 250), { page: 5, offset: 40 }))),
+    [],
+  )
+  expect(timesOf(cutOff)[0]).toBe(2000)
+  expect(cutOff).toHaveLength(2)
+  const goesOn = pick(
+    series(20, (tMs) => at(tMs, () => drawn(tMs, 7))),
+    [],
+  )
+  expect(timesOf(goesOn).some((tMs) => tMs <= 2000)).toBe(false)
 })
 
 test('a scene that never rests gives a frame now and then; one that rests throughout gives one', () => {

@@ -13,6 +13,7 @@ import {
 } from './compositions.ts'
 import { isBrief, isDrawn } from './drawn-pictures.ts'
 import { changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
+import { HELD_MS } from './rest-meter.ts'
 
 /**
  * The budget: one frame for each shot, and more in a long shot that changes. Those are four seconds apart at first and
@@ -118,8 +119,9 @@ export function pickShot(shot: PickedShot, state: PickState): boolean {
 
 /** Whether the picker may still need this still for the shot. */
 export function needsStill(shot: PickedShot, candidate: PickCandidate): boolean {
-  if (shot.nature === 'camera') return candidate.tMs >= shot.fromMs
-  if (shot.nature === 'unknown' && candidate.tMs >= shot.startMs) return true
+  const mayOpen = !candidate.isForDrawn && candidate.tMs >= shot.fromMs
+  if (shot.nature === 'camera') return mayOpen
+  if (shot.nature === 'unknown' && mayOpen) return true
   return candidate.tMs > shot.seenToMs || holdsStill(shot.compositions, candidate)
 }
 
@@ -131,8 +133,8 @@ function judgeNature(shot: PickedShot): void {
 /** Shows the finder the stills that are certain. True when the whole shot was seen. */
 function seeCompositions(shot: PickedShot, state: PickState): boolean {
   const isWhole = isComplete(shot, state.certainMs)
-  for (const candidate of inside(shot, state, Number.POSITIVE_INFINITY, { withBlank: true })) {
-    if (candidate.tMs <= shot.seenToMs || (!isWhole && candidate.tMs >= state.certainMs)) continue
+  for (const candidate of inside(shot, state, Number.POSITIVE_INFINITY, 'drawn')) {
+    if (candidate.tMs <= shot.seenToMs || (!isWhole && candidate.tMs + HELD_MS >= state.certainMs)) continue
     // Judged by the stills alone, so that picks do not depend on when they come.
     if (shot.nature === 'unknown' && candidate.tMs >= shot.startMs + PICK_LIMITS.sharpnessMs) judgeNature(shot)
     if (shot.nature === 'camera') return false
@@ -295,17 +297,18 @@ function keepBeat(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate):
   kept.keep({ candidate, kind: isIntro ? 'intro' : 'beat', reason, rest: null })
 }
 
-/** The shot's candidates from `fromMs` to `toMs`, without transitions and blank pictures. */
+/** The shot's candidates from `fromMs` to `toMs`, without transitions. A camera's shot takes no blank ones. */
 function inside(
   shot: PickedShot,
   { candidates }: PickState,
   toMs: number,
-  { withBlank = false } = {},
+  nature: 'drawn' | 'camera' = 'camera',
 ): PickCandidate[] {
   const guardMs = shot.boundary?.type === 'cut' ? 0 : GUARD_MS
   const first = shot.boundary ? Math.max(shot.fromMs, shot.startMs + guardMs) : shot.fromMs
   const last = Math.min(toMs, shot.endMs ?? Number.POSITIVE_INFINITY)
-  return candidates.filter(({ tMs, features }) => tMs >= first && tMs <= last && (withBlank || !isBlank(features)))
+  const isUsed = ({ isForDrawn, features }: PickCandidate) => nature === 'drawn' || (!isForDrawn && !isBlank(features))
+  return candidates.filter((one) => one.tMs >= first && one.tMs <= last && isUsed(one))
 }
 
 /** The sharp candidates in order of time, then the less sharp ones from the sharpest down, without smeared ones. */

@@ -1,18 +1,21 @@
 import type { Readable } from 'node:stream'
 
-/** The least distance between two full-size pictures, microseconds. */
-const STILL_SPACING_US = 166_000
+/**
+ * The least distance between two full-size pictures, microseconds. At every usual rate it is at most 133 ms of frames,
+ * so that a state of an eighth of a second is seen.
+ */
+const STILL_SPACING_US = 99_000
 
 /** Selects the full-size pictures in ffmpeg by the rule of `readStamps`. Half a microsecond avoids rounding errors. */
 export const STILL_FILTER = `select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})'`
 
 /**
  * Prints each frame's stamp next to some padding. ffmpeg flushes printed text every 32 KiB. Without the padding that is
- * every 700 frames, which is too late. With it that is about every 80 frames. `direct=1` would flush at once, but its
+ * every 700 frames, which is too late. With it that is about every 40 frames. `direct=1` would flush at once, but its
  * two system calls for every frame cost more than the scaling.
  */
 export const STAMP_FILTERS = [
-  ...['a', 'b', 'c'].map((key) => `metadata=mode=add:key=${key}:value=${'-'.repeat(120)}`),
+  ...['a', 'b', 'c', 'd', 'e', 'f'].map((key) => `metadata=mode=add:key=${key}:value=${'-'.repeat(120)}`),
   "metadata=mode=print:file='pipe\\:4'",
 ].join(',')
 

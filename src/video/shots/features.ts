@@ -4,7 +4,9 @@
  */
 export const PICTURE_WIDTH = 160
 export const PICTURE_HEIGHT = 90
-const PIXELS = PICTURE_WIDTH * PICTURE_HEIGHT
+/** Pixels of one reduced frame. */
+export const PICTURE_PIXELS = PICTURE_WIDTH * PICTURE_HEIGHT
+const PIXELS = PICTURE_PIXELS
 /** Bytes of one reduced frame: planar YUV 4:4:4. */
 export const PICTURE_BYTES = PIXELS * 3
 
