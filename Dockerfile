@@ -1,7 +1,7 @@
 # One image for every role: `api`, `worker`, or any other `frames` command.
 # It runs as an ordinary user on a read-only root with a tmpfs on /tmp, and keeps its data in /data.
 #   docker build -t frame-library .                           the service
-#   docker build --target with-yt-dlp -t frame-library .      and yt-dlp, for YouTube, X, Vimeo and LinkedIn pages
+#   docker build --target with-yt-dlp -t frame-library .      and yt-dlp, for pages of seven platforms
 
 # ffmpeg from Debian's source, with its security fixes, and only what the service decodes (src/video/extract/probe.ts).
 # Debian's package would bring encoders, devices, displays and LLVM: 449 MB instead of 20.

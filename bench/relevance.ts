@@ -59,7 +59,7 @@ export const about: About = {
     { what: 'PostgreSQL, nDCG@10', at: ['engines', 'postgres', 'ndcg_at_10'] },
     { what: 'PostgreSQL, recall@20', at: ['engines', 'postgres', 'recall_at_20'] },
     { what: 'PostgreSQL, phrases, nDCG@10', at: ['engines', 'postgres', 'phrases_ndcg_at_10'], atLeast: 0.8 },
-    { what: 'PostgreSQL, 20 phrases held apart, nDCG@10', at: ['engines', 'postgres', 'held_ndcg_at_10'] },
+    { what: 'PostgreSQL, 20 phrases held out, nDCG@10', at: ['engines', 'postgres', 'held_ndcg_at_10'] },
     {
       what: 'PostgreSQL, 40 phrases in five languages, nDCG@10',
       at: ['engines', 'postgres', 'languages_ndcg_at_10'],
@@ -69,7 +69,7 @@ export const about: About = {
     { what: 'Meilisearch, nDCG@10', at: ['engines', 'meilisearch', 'ndcg_at_10'] },
     { what: 'Meilisearch, recall@20', at: ['engines', 'meilisearch', 'recall_at_20'] },
     { what: 'Meilisearch, phrases, nDCG@10', at: ['engines', 'meilisearch', 'phrases_ndcg_at_10'], atLeast: 0.8 },
-    { what: 'Meilisearch, 20 phrases held apart, nDCG@10', at: ['engines', 'meilisearch', 'held_ndcg_at_10'] },
+    { what: 'Meilisearch, 20 phrases held out, nDCG@10', at: ['engines', 'meilisearch', 'held_ndcg_at_10'] },
     {
       what: 'Meilisearch, 40 phrases in five languages, nDCG@10',
       at: ['engines', 'meilisearch', 'languages_ndcg_at_10'],

@@ -33,7 +33,7 @@ export const about: About = {
   measures:
     'What a reader notices while another client is careless or hostile. The 99th percentile of warm reads, and the ' +
     'slowest `/livez`. Searches that are not kept, and saves of another account. Rate limits are as in production. ' +
-    'Each client has three spells, in three rounds of all clients. The median spell counts, and the worst is told.',
+    'Each client runs three times, in three rounds of all clients. The median counts, and the worst is reported.',
   against:
     'the same reader without the client, in a quiet phase before each spell and one at the end. Their median counts, ' +
     'because one phase swings by half. Server, reader and client are processes of one machine. The client would have ' +

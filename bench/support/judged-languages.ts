@@ -2,7 +2,7 @@ import type { Phrase } from './judged-phrases.ts'
 
 /**
  * Phrases of 23 November 2026 over the frames of `judged-phrases.json`, judged by attributes and texts before the table
- * of other languages was written. Nobody tunes by those held apart: forty in five languages.
+ * of other languages was written. Nobody tunes by those held out: forty in five languages.
  */
 
 /** `3: keys; 2: keys; 1: keys`, the frames by how well they fit. */

@@ -9,7 +9,7 @@ import { DESIGNS, type Design, drawDesign } from './product-drawings.ts'
 /** Seeds below this were looked at while the rules were made. */
 const FIRST_HELD_APART = 1000
 
-/** Frames of every design, all of seeds held apart. */
+/** Frames of every design, all of seeds held out. */
 export async function makeProductFrames(ofEach: number): Promise<Sample[]> {
   const samples: Sample[] = []
   for (const design of DESIGNS)

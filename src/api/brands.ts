@@ -13,7 +13,7 @@ export const brandEndpoints = [
       tag: 'Library',
       summary: 'Brands and channels by name',
       parameters: { after: afterParameter, limit: listLimit(60, 120) },
-      answer: z.strictObject({ brands: z.array(Brand), next: nextCursor }).meta({ id: 'BrandsAnswer' }),
+      answer: z.strictObject({ brands: z.array(Brand), next: nextCursor }).meta({ id: 'BrandsResponse' }),
     },
     async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60 } }) => {
       const { items, next } = await search.brands({ after, limit })

@@ -41,7 +41,7 @@ export const eventEndpoints = [
       tag: 'Operators',
       summary: 'The event log, oldest first, as CloudEvents',
       description:
-        'With `Accept: text/event-stream` the answer is a stream (server-sent events): what is there after the ' +
+        'With `Accept: text/event-stream` the response is a stream (server-sent events): what is there after the ' +
         'position, then each new event. `id` is the cursor and `data` the event.',
       parameters: {
         after: {

@@ -37,7 +37,9 @@ export const favouriteEndpoints = [
       summary: 'Every frame this account has saved, newest save first',
       description: 'Everything at once; with `limit` a page, whose `next` leads to the one after.',
       parameters: pageParameters(/^[0-9]{1,15}$/),
-      answer: z.strictObject({ frames: z.array(SavedFrame), next: nextCursor.optional() }).meta({ id: 'SavesAnswer' }),
+      answer: z
+        .strictObject({ frames: z.array(SavedFrame), next: nextCursor.optional() })
+        .meta({ id: 'SavesResponse' }),
       answerHeaders: LINK,
       scope: 'saves:read',
     },

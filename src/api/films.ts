@@ -54,7 +54,7 @@ const ofOneVideo = [
           description: 'The films that it is ranked among: all, or those of its author or platform.',
         },
       },
-      answer: z.strictObject({ film: Film }).meta({ id: 'FilmAnswer' }),
+      answer: z.strictObject({ film: Film }).meta({ id: 'FilmResponse' }),
       errors: [404],
       cost: { points: POINTS.search },
     },
@@ -82,7 +82,7 @@ const ofOneVideo = [
           similar: z.array(ListedFilm.extend({ distance: z.number(), why: z.array(measure) })),
           among: z.int().describe('Films that have measures.'),
         })
-        .meta({ id: 'SimilarFilmsAnswer' }),
+        .meta({ id: 'SimilarFilmsResponse' }),
       errors: [404],
       cost: { points: POINTS.search },
     },
@@ -126,7 +126,7 @@ const ofTheLibrary = [
           without: z.int().describe('Films that are left out because they have no value of a measure asked for.'),
           next: nextCursor,
         })
-        .meta({ id: 'FilmsAnswer' }),
+        .meta({ id: 'FilmsResponse' }),
       cost: { points: POINTS.search },
     },
     async (deps: Deps, { query }) => {
@@ -151,7 +151,7 @@ const ofTheLibrary = [
             .array(z.strictObject({ measure, apart: z.number(), values: z.array(z.number().nullable()) }))
             .describe('Most different first. `apart` counts in robust deviations of the library.'),
         })
-        .meta({ id: 'CompareAnswer' }),
+        .meta({ id: 'CompareResponse' }),
       errors: [404],
       cost: { points: POINTS.search },
     },
@@ -180,7 +180,7 @@ const ofTheLibrary = [
           openings: z.array(z.strictObject({ video: Video, frames: z.array(Frame) })),
           next: nextCursor,
         })
-        .meta({ id: 'OpeningsAnswer' }),
+        .meta({ id: 'OpeningsResponse' }),
       cost: { points: OPENING_POINTS },
     },
     async ({ search, publicUrl }: Deps, { query: { limit = 12, after, ...asked } }) => {

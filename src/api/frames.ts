@@ -30,11 +30,11 @@ const FramesAnswer = z
     read_as: ReadAs.optional().describe('Only with `facets=1` and `q`.'),
     debug: debugField,
   })
-  .meta({ id: 'FramesAnswer' })
+  .meta({ id: 'FramesResponse' })
 const FrameAnswer = z
   .strictObject({ frame: Frame, previous: Frame.nullable(), next: Frame.nullable() })
-  .meta({ id: 'FrameAnswer' })
-const SimilarAnswer = z.strictObject({ frames: z.array(FrameHit) }).meta({ id: 'SimilarAnswer' })
+  .meta({ id: 'FrameResponse' })
+const SimilarAnswer = z.strictObject({ frames: z.array(FrameHit) }).meta({ id: 'SimilarResponse' })
 
 const words = z.string().min(1).max(MAX_TEXT).nullable()
 const CorrectionBody = z

@@ -23,7 +23,7 @@ const OEmbedAnswer = z
     thumbnail_width: z.int().optional(),
     thumbnail_height: z.int().optional(),
   })
-  .meta({ id: 'OEmbedAnswer' })
+  .meta({ id: 'OEmbedResponse' })
 type Answer = z.infer<typeof OEmbedAnswer>
 
 const THUMB_WIDTH = 480

@@ -19,7 +19,7 @@ export const pageParameters = (form: RegExp) =>
   ({
     limit: {
       schema: limitUpTo(MAX_LIMIT),
-      description: `Rows per page, at most ${MAX_LIMIT} (more is capped). Without it the answer holds everything.`,
+      description: `Rows per page, at most ${MAX_LIMIT} (more is capped). Without it the response holds everything.`,
       example: '50',
     },
     after: cursorParameter(form),

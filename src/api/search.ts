@@ -18,7 +18,7 @@ const SearchAnswer = z
     techniques: z.array(TechniqueHit),
     debug: debugField,
   })
-  .meta({ id: 'SearchAnswer' })
+  .meta({ id: 'SearchResponse' })
 
 export const searchEndpoints = [
   cachedRead(
@@ -30,7 +30,7 @@ export const searchEndpoints = [
       summary: 'Search videos, frames, brands and techniques in one call',
       description: [
         'Reads `q` as people write it: a word is met by a text or by the attribute that it names (*dark*, *close up*).',
-        'Frames with all words come first; the next best fill the list and name the words they miss.',
+        'Frames with all words come first; partial matches fill the list and name the words they miss.',
         'Tolerates typing mistakes, matches the beginnings of words, and phrases in quotes; `-word` leaves out.',
         'Finds any part of a text in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese.',
         'A blank term returns the strongest rows of each kind.',

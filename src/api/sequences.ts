@@ -16,12 +16,10 @@ export const sequenceEndpoint = cachedRead(
       .strictObject({
         sequences: z.array(Sequence),
         films: z.int().describe('Films with every step somewhere, as far as they were looked at.'),
-        unknown: z
-          .int()
-          .describe('Frames of these films without a value that is asked for: they could hide an answer.'),
+        unknown: z.int().describe('Frames of these films without a value that is asked for: they could hide a match.'),
         next: nextCursor,
       })
-      .meta({ id: 'SequencesAnswer' }),
+      .meta({ id: 'SequencesResponse' }),
     cost: { points: SEQUENCE_POINTS },
   },
   async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>

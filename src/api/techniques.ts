@@ -72,7 +72,7 @@ const vocabulary = [
       tag: 'Library',
       summary: 'The vocabulary of techniques',
       parameters: {},
-      answer: z.strictObject({ techniques: z.array(Technique) }).meta({ id: 'TechniquesAnswer' }),
+      answer: z.strictObject({ techniques: z.array(Technique) }).meta({ id: 'TechniquesResponse' }),
     },
     async ({ search, publicUrl }: ReadDeps) => ({
       techniques: (await search.techniques()).map((document) => toTechnique(document, publicUrl)),
@@ -112,7 +112,7 @@ const vocabulary = [
       method: 'patch',
       path: '/api/techniques/:slug',
       tag: 'Operators',
-      summary: 'Rename (the old slug goes on working), edit, retire or restore a technique',
+      summary: 'Rename (the old slug continues to work), edit, retire or restore a technique',
       body: TechniquePatchBody,
       example: { name: 'Zoom to the cursor' },
       answer: entryAnswer,

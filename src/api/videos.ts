@@ -26,7 +26,7 @@ import { nextCursor } from './paging.ts'
 
 const VideoFramesAnswer = z
   .strictObject({ frames: z.array(Frame), debug: debugField })
-  .meta({ id: 'VideoFramesAnswer' })
+  .meta({ id: 'VideoFramesResponse' })
 
 /** Why a frame was kept: with `explain=1` only. */
 const ExplainedFrame = z.strictObject({
@@ -133,7 +133,7 @@ const openReads = [
         author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
         platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
       },
-      answer: z.strictObject({ videos: z.array(Video), next: nextCursor }).meta({ id: 'VideosAnswer' }),
+      answer: z.strictObject({ videos: z.array(Video), next: nextCursor }).meta({ id: 'VideosResponse' }),
     },
     async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60, author, platform } }) => {
       const { items, next } = await search.videos({ after, limit, author, platform })
@@ -149,7 +149,7 @@ const openReads = [
       tag: 'Library',
       summary: 'One video',
       parameters: {},
-      answer: z.strictObject({ video: Video }).meta({ id: 'VideoAnswer' }),
+      answer: z.strictObject({ video: Video }).meta({ id: 'VideoResponse' }),
       errors: [404],
     },
     async ({ search, publicUrl }: ReadDeps, { params }) => {

@@ -147,7 +147,7 @@ function addExport(group: Command): void {
     .command('export')
     .description('print everything that is kept about a person as one JSON object')
     .argument('<email>', 'email of the account')
-    .option('--json', 'the same: the answer is JSON')
+    .option('--json', 'the same: the output is JSON')
     .action((email: string) =>
       withContext(({ db, config }) =>
         exportAccount(db, { email, publicUrl: config.publicUrl }, ({ account, lists }) =>

@@ -105,7 +105,7 @@ export async function checkConnection(publicUrl: string): Promise<Finding[]> {
       return found
     } catch (error) {
       const why =
-        error instanceof Fault ? error.message : 'No answer came. Check the name, the certificate and the proxy.'
+        error instanceof Fault ? error.message : 'No response came. Check the name, the certificate and the proxy.'
       findings.push({ what, fault: why })
       return undefined
     }

@@ -77,7 +77,7 @@ const LISTED: Readonly<Record<string, string>> = {
   account: 'frames accounts',
   key: 'frames keys list',
   technique: 'frames techniques',
-  'webhook endpoint': 'frames webhooks',
+  webhook: 'frames webhooks',
 }
 
 function withList({ message, missing = '' }: AppError): string {

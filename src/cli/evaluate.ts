@@ -120,7 +120,7 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
     ...(gain ? { gain } : {}),
   }
   print(options.json, evaluation, () => [
-    `${rows.length} frames. Nothing in the library was changed; the calls are in the books.`,
+    `${rows.length} frames. Nothing in the library was changed; the calls count against the budget.`,
     ...reports.flatMap(describe),
     ...(comparison ? ['', ...worth(reports, comparison)] : []),
     ...Object.entries(gain ?? {}).map(([name, by]) => `Gain by the house style, ${name}: ${by.toFixed(2)}`),

@@ -200,7 +200,7 @@ export async function followVideos(
   const show = quiet ? undefined : await openView()
   const interrupted = () => {
     show?.end()
-    complain('Stopped waiting. The work goes on: frames status shows how far it is.')
+    complain('Stopped waiting. The work continues: frames status shows how far it is.')
     process.exit(INTERRUPTED)
   }
   process.once('SIGINT', interrupted)

@@ -188,7 +188,7 @@ function defineRunning(group: Command): void {
 
   group
     .command('test')
-    .description('send a test event and show the answer')
+    .description('send a test event and show the response')
     .argument('<id>', 'webhook id')
     .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) => withContext((context) => sendAndWait(context, id, json)))
@@ -329,7 +329,7 @@ const DELIVERY_COLUMNS: Column<DeliveryEntry>[] = [
   { heading: 'STATE', cell: ({ state }) => ({ text: state, style: state === 'failed' ? 'red' : undefined }) },
   { heading: 'TRIES', cell: ({ attempts }) => String(attempts.length), align: 'right' },
   { heading: 'LAST', cell: ({ attempts }) => attempts.at(-1)?.at.toISOString() ?? '-' },
-  { heading: 'ANSWER', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
+  { heading: 'RESPONSE', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
 ]
 
 function answerOf(attempt: DeliveryEntry['attempts'][number] | undefined): string {

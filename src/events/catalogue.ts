@@ -222,7 +222,7 @@ export const EVENTS = {
 
 /** What a receiver is sent to try it. It is in no log, and no list of types names it. */
 export const TEST_EVENT = {
-  'webhook.test': event('Somebody tries a receiver. It is in no log.', {
+  'webhook.test': event('A test of a receiver. It is in no log.', {
     endpoint_id: field(z.string(), 'The receiver.', 'Zk81dLq0PaWc'),
   }),
 } as const

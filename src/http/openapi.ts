@@ -97,7 +97,7 @@ function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
     operation.description,
     scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
     !scope && !keyOptional && 'Needs no key.',
-    cached && 'The answer has an ETag.',
+    cached && 'The response has an ETag.',
   ]
   const content = toBody(operation)
   return {
@@ -135,7 +135,7 @@ function toParameters({ path, parameters = {}, cached, ranges, idempotent, alter
     all.push(
       headerParameter(
         'Idempotency-Key',
-        'Repeating key and body returns the first answer, for 24 hours.',
+        'Repeating key and body returns the first response, for 24 hours.',
         IDEMPOTENCY_KEY,
       ),
     )
@@ -170,7 +170,7 @@ const RATE_LIMIT = {
 function headersOf({ cached, plain, answerHeaders }: Operation): Record<string, string> {
   if (cached)
     return {
-      ETag: 'The version of this answer; send it back as If-None-Match.',
+      ETag: 'The version of this response; send it back as If-None-Match.',
       'Cache-Control': 'Which caches may keep it, and how long.',
       ...answerHeaders,
     }

@@ -81,7 +81,7 @@ export function toAppError(error: unknown): AppError {
     )
   return new AppError(
     'internal',
-    'Something went wrong on our side. The X-Request-Id of this answer helps us find it.',
+    'Something went wrong on our side. The X-Request-Id of this response helps us find it.',
     { cause: error },
   )
 }
@@ -99,7 +99,7 @@ const LISTED: Readonly<Record<string, string>> = {
   video: 'GET /api/videos',
   board: 'GET /api/boards',
   technique: 'GET /api/techniques',
-  'webhook endpoint': 'GET /api/webhooks',
+  webhook: 'GET /api/webhooks',
 }
 
 /** A short request can hold many faults; the answer lists this many. */

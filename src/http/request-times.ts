@@ -12,7 +12,7 @@ const LONGEST_SEC = 10
 export function openRequestTimes(registry: Registry): CountRequest {
   const histogram = new Histogram({
     name: 'frames_http_request_duration_seconds',
-    help: 'Time until an answer was sent, by route, method and class of status.',
+    help: 'Time until a response was sent, by route, method and class of status.',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],

@@ -21,7 +21,7 @@ export function readCursor(tool: string, args: Record<string, unknown>, cursor: 
   if (isPageCursor(cursor)) return readPage(cursor.slice(PAGE.length))
   const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
   if (!match || match[2] !== fingerprint(tool, args))
-    throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer with the same other arguments.')
+    throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous result with the same other arguments.')
   return Number(match[1])
 }
 

@@ -47,7 +47,7 @@ const PAYLOADS = {
 } satisfies Record<KindName, z.ZodType>
 
 const DESCRIPTIONS: Record<KindName, string> = {
-  'search.matched': 'A new video has frames that answer a question in words, filters, or both.',
+  'search.matched': 'A new video has frames that match a query, filters, or both.',
   'video.ready': 'A video is in the library, with all its frames described.',
   'video.failed': 'A video could not be read.',
   'board.changed': 'One of your boards changed: frames, notes, name, link. Told 90 seconds after your own changes.',

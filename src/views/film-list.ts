@@ -22,13 +22,13 @@ export const boundSchema = z
   })
 type Bound = z.output<typeof boundSchema>
 
-const boundParameter = (what: string) =>
+const boundParameter = (what: string, example: string) =>
   ({
     schema: boundSchema,
     many: true,
     commas: true,
     description: `A measure and the ${what} that it may be. Repeat it for several.`,
-    example: 'shot_median_sec:1.5',
+    example,
   }) as const satisfies Parameter
 
 /** What films are filtered and sorted by, for the API and the page. */
@@ -39,8 +39,8 @@ export const filmParameters = {
     description: 'The measure that they are sorted by. Films without it are left out.',
   },
   order: { schema: z.enum(['desc', 'asc']), fallback: 'desc', description: 'The greatest first, or the least.' },
-  min: boundParameter('least'),
-  max: boundParameter('most'),
+  min: boundParameter('least', 'shots:10'),
+  max: boundParameter('most', 'shot_median_sec:1.5'),
   author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
 } as const satisfies Parameters
@@ -51,7 +51,7 @@ export const compareParameters = {
     many: true,
     commas: true,
     description: 'Ids of two to six videos.',
-    example: 'a,b',
+    example: 'k3v9x0aq7m2d,5a6zkwpn1hy7',
   },
 } as const satisfies Parameters
 

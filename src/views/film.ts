@@ -54,7 +54,7 @@ const Shot = z
     frame_ids: z.array(z.string()),
   })
   .meta({ id: 'Shot' })
-export const ShotsAnswer = z.strictObject({ shots: z.array(Shot), missing }).meta({ id: 'ShotsAnswer' })
+export const ShotsAnswer = z.strictObject({ shots: z.array(Shot), missing }).meta({ id: 'ShotsResponse' })
 
 export const Film = z
   .strictObject({

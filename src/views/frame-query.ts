@@ -111,7 +111,7 @@ export const frameParameters = {
   debug: {
     schema: flag,
     fallback: false,
-    description: '`1` adds engine, time and age of the read model; such an answer is not cached.',
+    description: '`1` adds engine, time and age of the read model; such a response is not cached.',
   },
 } as const satisfies Parameters
 

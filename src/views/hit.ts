@@ -30,8 +30,8 @@ export const ReadAs = z
     ignored: z.array(z.string()).describe('Ignored: common words, and words past the tenth.'),
     let_go: z
       .array(z.string())
-      .describe('No frame meets every word. These are the words that not every frame of the answer meets.'),
-    met: z.int().min(0).describe('Of `words`, how many each frame of the answer meets.'),
+      .describe('No frame meets every word. These are the words that not every frame of the response meets.'),
+    met: z.int().min(0).describe('Of `words`, how many each frame of the response meets.'),
   })
   .meta({
     id: 'ReadAs',

@@ -123,7 +123,7 @@ function operationOf(entry: Entry, publicUrl: string): Html {
 ${description && html`<p>${prose(description)}</p>`}
 ${parameters.length > 0 && parameterTable(parameters)}
 ${Object.entries(requestBody?.content ?? {}).map(bodyOf)}
-<h3>Answers</h3><div class="scroll"><table><tbody>${Object.entries(responses).map(responseRow)}</tbody></table></div>
+<h3>Responses</h3><div class="scroll"><table><tbody>${Object.entries(responses).map(responseRow)}</tbody></table></div>
 <h3>Try it</h3><pre><code>${curlOf(entry, publicUrl)}</code></pre>
 </details>`
 }

@@ -68,7 +68,7 @@ async function webhookFamilies(db: Db): Promise<Family[]> {
       'Attempts to deliver an event, by how they ended.',
       samples('outcome', attempts),
     ),
-    gauge('frames_webhook_endpoints', 'Webhook endpoints by state.', samples('state', endpoints)),
+    gauge('frames_webhook_endpoints', 'Webhook receivers by state.', samples('state', endpoints)),
   ]
 }
 

@@ -70,13 +70,13 @@ export async function openProjection({
         () => {
           const ended = mirrorOutage.over()
           if (!ended) return
-          logger.info(ended, 'search mirror sync succeeds again')
+          logger.info(ended, 'search replica sync succeeds again')
           return recordOutage(db, MIRROR, null)
         },
         (error: unknown) => {
           if (stop.signal.aborted) return
           const { log, soFar } = mirrorOutage.failed()
-          if (log) logger.warn({ err: error, ...log }, 'search mirror sync failed')
+          if (log) logger.warn({ err: error, ...log }, 'search replica sync failed')
           return recordOutage(db, MIRROR, toOutageRecord('Meilisearch', soFar))
         },
       )

@@ -62,12 +62,12 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
         const { id, to, since, stage } = trouble
         if (now < (mailAgainAt.get(id) ?? 0)) continue
         try {
-          if (!mailer || to === null) logger.warn({ endpoint: id, since, stage }, 'webhook endpoint fails')
+          if (!mailer || to === null) logger.warn({ endpoint: id, since, stage }, 'webhook receiver fails')
           else await mailer.send({ to, ...toMail(trouble, publicUrl) })
         } catch (error) {
           // Other owners have other mailboxes.
           mailAgainAt.set(id, now + MAIL_AGAIN_MS)
-          logger.warn({ err: error, endpoint: id, since, stage }, 'mail about a webhook endpoint not sent')
+          logger.warn({ err: error, endpoint: id, since, stage }, 'mail about a webhook receiver not sent')
           continue
         }
         await markTold(db, trouble)
@@ -86,11 +86,11 @@ function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string
   return {
     subject: paused ? `Webhook to ${host} is paused` : `Webhook to ${host} fails`,
     text: [
-      `The webhook endpoint ${id} (${host}) of ${publicUrl} has answered no event since ${since.toISOString()}.`,
+      `The receiver of webhook ${id} (${host}) of ${publicUrl} has answered no event since ${since.toISOString()}.`,
       `${failures} attempts failed.`,
       paused
         ? 'It is paused now. No event is lost: when you resume it, it continues where it stopped.'
-        : 'The service keeps trying. After five days of failures only, it pauses the endpoint. No event is lost.',
+        : 'The service keeps trying. After five days of failures only, it pauses the webhook. No event is lost.',
       `What was sent and answered: frames webhooks deliveries ${id}`,
       ...(paused ? [`To resume it: frames webhooks resume ${id}`] : []),
     ].join('\n\n'),
@@ -241,7 +241,7 @@ function openRecorder({ db, logger, random }: SendingOptions & { random: () => n
       const batch = waiting.splice(0, MAX_BATCH)
       const recorded = await write(batch.map(({ attempt }) => attempt))
       for (const { lease, ended } of recorded)
-        if (ended) logger.warn({ endpoint: lease.endpointId, because: ended }, 'webhook endpoint stopped')
+        if (ended) logger.warn({ endpoint: lease.endpointId, because: ended }, 'webhook receiver stopped')
       const byLease = new Map(recorded.map((one) => [keyOf(one.lease), one]))
       for (const { attempt, resolve } of batch) resolve(byLease.get(keyOf(attempt.lease)))
     }

@@ -121,7 +121,7 @@ test('what is optional, paged or a batch is documented as that', () => {
   for (const id of ['listBoards', 'listSavedFrames', 'getBoard', 'getSharedBoard'])
     expect(Object.keys(byId[id]!.responses['200']!.headers!), id).toContain('Link')
   const schemas = makeDocument().components!.schemas as Record<string, { properties: Record<string, unknown> }>
-  for (const name of ['BoardsAnswer', 'SavesAnswer']) expect(schemas[name]!.properties.next, name).toBeDefined()
+  for (const name of ['BoardsResponse', 'SavesResponse']) expect(schemas[name]!.properties.next, name).toBeDefined()
   for (const id of ['correctFrame', 'updateTechnique'])
     expect(byId[id]!.requestBody!.content['application/json']!.schema!.minProperties, id).toBe(1)
   const image = byId.getImage!
@@ -131,8 +131,8 @@ test('what is optional, paged or a batch is documented as that', () => {
   expect(tools.responses['202']).toEqual({ description: expect.any(String) })
   expect(JSON.stringify(tools.requestBody)).toContain('"maxItems":20')
   // One type for the wall, with and without words.
-  expect(JSON.stringify(schemas.FramesAnswer)).toContain('"#/components/schemas/WallFrame"')
-  expect(JSON.stringify(schemas.FramesAnswer)).not.toContain('FrameHit')
+  expect(JSON.stringify(schemas.FramesResponse)).toContain('"#/components/schemas/WallFrame"')
+  expect(JSON.stringify(schemas.FramesResponse)).not.toContain('FrameHit')
 })
 
 /** The document with every field optional, because the examples of a page leave fields out. */

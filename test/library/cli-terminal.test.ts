@@ -81,7 +81,7 @@ test('add --wait prints a line for each state in a pipe, and Ctrl-C says that th
   stopped.child.kill('SIGINT')
   expect(await stopped).toMatchObject({
     code: 130,
-    stderr: 'Stopped waiting. The work goes on: frames status shows how far it is.\n',
+    stderr: 'Stopped waiting. The work continues: frames status shows how far it is.\n',
   })
   await run('resume')
 })

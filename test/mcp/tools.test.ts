@@ -366,7 +366,7 @@ describe('answers that help on', () => {
     for (const { missing } of library.structuredContent.frames) expect(missing).toEqual(['unicorn'])
     expect(library.text.match(/^ {2}misses: unicorn$/gm)).toHaveLength(3)
     const few = await call('search_frames', { query: 'dark command', author: 'Northwind' })
-    expect(few.text).toMatch(/^1 frame, then the next best 2\n/)
+    expect(few.text).toMatch(/^1 frame, then 2 partial matches\n/)
     expect(few.structuredContent.frames[0].missing).toBeUndefined()
     for (const { missing } of few.structuredContent.frames.slice(1)) expect(missing.length).toBeGreaterThan(0)
     expect(few.text.match(/^ {2}misses: /gm)).toHaveLength(2)

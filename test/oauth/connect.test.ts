@@ -105,5 +105,5 @@ test.each<[string, Break, string, string]>([
 
 test('tells that nothing answers', async () => {
   const faults = await faultsOf('http://127.0.0.1:1')
-  expect(faults['tool server, open (/api/mcp)']).toContain('No answer came.')
+  expect(faults['tool server, open (/api/mcp)']).toContain('No response came.')
 })

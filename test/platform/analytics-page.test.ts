@@ -101,7 +101,7 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
       'Brands',
       'Techniques',
       'Subjects',
-      'Searches without a good answer',
+      'Searches without a good result',
       'Videos',
       'Cost of the model',
     ])

@@ -120,7 +120,7 @@ test('secrets are encrypted by a command, and backup and restore name the key th
 
 test('every fault is one line that says what to do', async () => {
   const faults: [string[], number, RegExp][] = [
-    [['show', 'none'], 1, /No such webhook endpoint/],
+    [['show', 'none'], 1, /No such webhook/],
     [['create', 'ftp://x/'], 2, /https:\/\//],
     [['create', receiver.url, '--types', 'frame.stolen'], 2, /frame\.saved/],
     [['create', receiver.url, '--email', 'nobody'], 2, /e-mail/],

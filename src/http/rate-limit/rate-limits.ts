@@ -186,7 +186,7 @@ function openHoldings(): Hold {
   return (kind, subjects) => {
     const names = subjects.map((subject) => `${kind} ${subject}`)
     if (names.some((name) => count(name) >= AT_ONCE[kind])) {
-      const what = kind === 'uploads' ? 'uploads' : 'long answers'
+      const what = kind === 'uploads' ? 'uploads' : 'long responses'
       throw new AppError('rate_limited', `At most ${AT_ONCE[kind]} ${what} may run at a time. Let one end first.`, {
         retryAfterSec: RETRY_AFTER_SEC,
       })

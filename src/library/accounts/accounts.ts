@@ -117,7 +117,7 @@ export async function whatAccountHolds(
 
 /**
  * Ends an account at once: its keys, sessions and share links are refused, and its address is free. Its saves and
- * boards remain for `finishDeletions`. Its webhook endpoints stay active, without its address. Its events stay too, but
+ * boards remain for `finishDeletions`. Its webhooks stay active, without its address. Its events stay too, but
  * nothing ties their account id to an address any more. @throws AppError not_found.
  */
 export async function markAccountDeleted(db: Db, accountId: string): Promise<void> {

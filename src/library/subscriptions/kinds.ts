@@ -72,7 +72,7 @@ export interface Occurrence {
 /** A position of the log as its cursors tell it. @throws AppError invalid_request */
 export function positionOf(cursor: string): Cursor {
   const position = parseCursor(cursor)
-  if (!position) throw invalid('cursor', 'cursor: must be the cursor of an earlier answer, or null.')
+  if (!position) throw invalid('cursor', 'cursor: must be the cursor of an earlier result, or null.')
   return position
 }
 

@@ -126,7 +126,7 @@ export async function resumeEndpoint(db: Db, id: string, from: string, now: Date
   return db.transaction(async (tx) => {
     const endpoint = await lockEndpoint(tx, id)
     if (endpoint.state === 'active')
-      throw new AppError('conflict', 'This webhook endpoint is active. To send events again, resend a range of them.')
+      throw new AppError('conflict', 'This webhook is active. To send events again, resend a range of them.')
     const position = place ?? (from === 'now' ? await findEnd(tx) : { xid: endpoint.xid, seq: endpoint.seq })
     if (from !== 'stopped') await skipUntil(tx, id, position, now)
     await sendAgain(tx, id, { givenUpSince: from === 'stopped' ? endpoint.failingSince : null, now })

@@ -47,7 +47,7 @@ export async function createEndpoint(
   await requireKey(tx, cipher)
   const { rows } = await tx.execute<{ n: number }>(sql`select count(*)::int as n from webhook_endpoints`)
   if (rows[0]!.n >= MAX_ENDPOINTS)
-    throw new AppError('conflict', `There are ${MAX_ENDPOINTS} webhook endpoints, which is the most. Delete one first.`)
+    throw new AppError('conflict', `There are ${MAX_ENDPOINTS} webhooks, which is the most. Delete one first.`)
   const id = randomId()
   const secret = createSecret(given.signing ?? 'v1')
   const [endpoint] = await tx
@@ -71,7 +71,7 @@ export async function listEndpoints(db: DbOrTx): Promise<EndpointRow[]> {
 /** @throws AppError not_found */
 export async function loadEndpoint(db: DbOrTx, id: string): Promise<EndpointRow> {
   const [row] = isId(id) ? await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)) : []
-  if (!row) throw notFound('webhook endpoint')
+  if (!row) throw notFound('webhook')
   return row
 }
 
@@ -80,7 +80,7 @@ export async function lockEndpoint(tx: Tx, id: string): Promise<EndpointRow> {
   const [row] = isId(id)
     ? await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update')
     : []
-  if (!row) throw notFound('webhook endpoint')
+  if (!row) throw notFound('webhook')
   return row
 }
 

@@ -235,7 +235,8 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
   return defineTool({
     name: 'delete_board',
     title: 'Delete a board',
-    description: 'Delete a board with its pins and notes, for good. Without confirm it only says what would go.',
+    description:
+      'Delete a board with its pins and notes, permanently. Without confirm it only says what would be deleted.',
     annotations: REMOVES,
     points: POINTS.write,
     scope: 'boards:write',
@@ -264,7 +265,7 @@ const CONFIRM = 'Call delete_board again with confirm: true if its owner wants t
 function isConfirmed(ask: Ask, board: Board): boolean {
   const { action, content } = ask({
     key: 'delete',
-    message: `Delete ${boardLine(board)}, with its pins and notes, for good?`,
+    message: `Delete ${boardLine(board)}, with its pins and notes, permanently?`,
     schema: {
       type: 'object',
       properties: { delete: { type: 'boolean', title: 'Delete it', default: false } },
@@ -298,7 +299,7 @@ function exportBoard(deps: AccountToolDeps): Tool {
       if (pins.length < board.itemCount || file.length > MAX_FILE)
         throw invalid(
           'board_id',
-          `board_id: the file of ${boardLine(board)} is too long for an answer. ` +
+          `board_id: the file of ${boardLine(board)} is too long for a result. ` +
             `Download ${deps.publicUrl}/api/boards/${board.id}/export?format=${type} with the same key.`,
         )
       return { text: file, structured: { board: toSummary(board), file } }

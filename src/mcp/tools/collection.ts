@@ -40,7 +40,7 @@ export function accountOf({ caller }: ToolContext): string {
   return caller.account.id
 }
 
-const NO_PAGES = 'page: this list has no numbered pages. Leave it out, then pass next_cursor of each answer as cursor.'
+const NO_PAGES = 'page: this list has no numbered pages. Leave it out, then pass next_cursor of each result as cursor.'
 
 /** Names a bad cursor as the tools' argument does. */
 export async function withCursorNamed<T>(cursor: string | undefined, list: Promise<T>): Promise<T> {
@@ -49,7 +49,7 @@ export async function withCursorNamed<T>(cursor: string | undefined, list: Promi
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
     if (isPageCursor(cursor)) throw invalid('page', NO_PAGES)
-    throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer.')
+    throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous result.')
   }
 }
 

@@ -167,7 +167,8 @@ function headingOf({ frames, nextBest = [], total }: FramePage, page: number, ne
   const all = total ?? `more than ${MOST_COUNTED}`
   const ofTotal = all === frames.length ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
-  const filled = nextBest.length > 0 ? `, then the next best ${nextBest.length}` : ''
+  const filled =
+    nextBest.length > 0 ? `, then ${nextBest.length} partial match${nextBest.length === 1 ? '' : 'es'}` : ''
   return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
 }
 

@@ -21,7 +21,7 @@ export function report(deps: AccountToolDeps): Tool {
     name: 'report',
     title: 'Report figures',
     description:
-      'What was saved, and searched for: without an answer, or with a weak one. ' +
+      'What was saved, and searched for: without a result, or with a weak one. ' +
       'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
     points: POINTS.read,

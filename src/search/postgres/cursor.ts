@@ -32,5 +32,5 @@ export function readCursor(after: string, first: 'integer' | 'number' | 'string'
         return [key, id]
     }
   } catch {}
-  throw invalid('after', '`after` must be the `next` of an earlier answer')
+  throw invalid('after', '`after` must be the `next` of an earlier response')
 }

@@ -174,7 +174,7 @@ function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: numb
   return menu(
     'Delete',
     html`<p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
-    ${shared_at !== null && 'Its link ends for good.'} You can take it back for a day.</p>
+    ${shared_at !== null && 'Its link ends permanently.'} You can take it back for a day.</p>
   <form method="post" action="/web/boards/${id}/delete">${formToken(visitor)}
     <button class="danger">Delete the board</button></form>`,
   )

@@ -52,7 +52,7 @@ ${topFrames(figures)}
 ${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
 ${topTable('Techniques', 'Technique', figures.top.technique, techniqueLink)}
 ${topTable('Subjects', 'Subject', figures.top.subject, subjectLink)}
-<section><h2>Searches without a good answer</h2>
+<section><h2>Searches without a good result</h2>
 ${
   terms.length === 0
     ? html`<p class="empty">Every search found a frame with all of its words.</p>`
@@ -109,8 +109,8 @@ const TOTALS: readonly Total[] = [
   ['Videos ready', ({ videos }) => sum(videos, 'ready')],
   ['Videos failed', ({ videos }) => sum(videos, 'failed')],
   ['Searches', ({ searches }) => sum(searches, 'searches')],
-  ['Searches without an answer', ({ searches }) => sum(searches, 'unanswered')],
-  ['Searches with a weak answer', ({ searches }) => sum(searches, 'weak')],
+  ['Searches without a result', ({ searches }) => sum(searches, 'unanswered')],
+  ['Searches with a weak result', ({ searches }) => sum(searches, 'weak')],
   ['Cost of the model', ({ model }) => sum(model, 'cost_usd'), true],
 ]
 
