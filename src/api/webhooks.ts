@@ -251,7 +251,7 @@ const running = [
       method: 'post',
       path: '/api/webhooks/:id/pause',
       tag,
-      summary: 'Stop sending; the receiver keeps its place in the log',
+      summary: 'Stop sending; the receiver keeps its position in the log',
       answer: one,
       scope,
       errors: [404],

@@ -7,7 +7,8 @@ export class BackupFailure extends Error {}
 export function explain(error: unknown, { place }: { place: string }): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const { code, name, syscall } = cause as { code?: unknown; name: string; syscall?: unknown }
-    if (code === 'ENOENT' && syscall === 'mkdir') return `No folder can be made there: ${place}. Choose another place.`
+    if (code === 'ENOENT' && syscall === 'mkdir')
+      return `No folder can be made there: ${place}. Choose another destination.`
     const status = (cause as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
     const found = byCode(String(code), place) ?? byBucket(name, status, place)
     if (found !== undefined) return found
@@ -36,10 +37,10 @@ function byCode(code: string, place: string): string | undefined {
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return `This user may not write there: ${place}. Give it the rights, or choose another place.`
+      return `This user may not write there: ${place}. Give it the rights, or choose another destination.`
     case 'ENOTDIR':
     case 'EEXIST':
-      return `${place} is not a folder. Choose another place.`
+      return `${place} is not a folder. Choose another destination.`
     default:
       return undefined
   }

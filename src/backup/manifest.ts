@@ -112,6 +112,6 @@ export async function chooseBackup(place: MediaStore, at: string, name?: string)
     throw new BackupFailure(`${at} has no backup ${name}. It has ${names || 'none'}.`)
   }
   const hint =
-    all.length > 0 ? 'The one there was interrupted. Run frames backup again.' : 'Check the name of the place.'
+    all.length > 0 ? 'The one there was interrupted. Run frames backup again.' : 'Check the name of the destination.'
   throw new BackupFailure(`${at} holds no whole backup. ${hint}`)
 }

@@ -40,7 +40,7 @@ export async function openPlace(
   const folder = resolve(at)
   if (create) makeFolder(folder)
   else if (!(await stat(folder).catch(() => undefined))?.isDirectory())
-    throw new BackupFailure(`There is no folder ${at}. Check the name of the place.`)
+    throw new BackupFailure(`There is no folder ${at}. Check the name of the destination.`)
   return { at, store: openDiskStore(folder, { syncLater: true }), close: () => undefined }
 }
 
@@ -61,7 +61,7 @@ export async function takePlace(place: MediaStore, library: string): Promise<voi
   }
   if (ownerIn(bytes.toString()) !== library)
     throw new BackupFailure(
-      'This place holds backups of another library. Choose another folder or prefix: ' +
+      'This destination holds backups of another library. Choose another folder or prefix: ' +
         'each library needs one of its own.',
     )
 }

@@ -302,7 +302,7 @@ async function removeUnnamed(place: MediaStore, kept: KnownFiles): Promise<void>
   let last = ''
   for await (const { key } of place.list(copyOf(''))) {
     // The lists are read along with the listing, so both must be sorted.
-    if (key <= last) throw new Error('the place does not list its files in order')
+    if (key <= last) throw new Error('the destination does not list its files in order')
     last = key
     if (!(await kept.find(key.slice(copyOf('').length)))) await place.delete(key)
   }

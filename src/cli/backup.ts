@@ -39,14 +39,14 @@ interface ChosenBackup {
 
 export function defineBackup(command: Command): void {
   addExamples(command, 'backup /mnt/backups/frames', 'backup s3://my-backups/frames --images reference --verify')
-    .argument('<place>', PLACE)
+    .argument('<destination>', PLACE)
     .addOption(
       new Option('--images <how>', 'copy them, or leave them in the bucket of the service')
         .choices(['copy', 'reference'])
         .default('copy'),
     )
     .addOption(
-      new Option('--keep <n>', 'then keep only the newest n backups of the place').argParser((given) =>
+      new Option('--keep <n>', 'then keep only the newest n backups of the destination').argParser((given) =>
         parseInteger('--keep', given, { min: 1, max: 10_000 }),
       ),
     )
@@ -75,7 +75,7 @@ export function defineRestore(command: Command): void {
 
 function withChoice(command: Command): Command {
   return command
-    .argument('<place>', PLACE)
+    .argument('<destination>', PLACE)
     .option('--backup <name>', 'this one (default: the newest)')
     .option('--json', 'print one JSON object')
 }

@@ -131,8 +131,11 @@ export function defineExportEvents(group: Command): void {
   const command = group
     .command('export')
     .description('write events to standard output as NDJSON: one CloudEvent a line, as GET /api/events shows it')
-    .option('--from <place>', 'a date or time, or the cursor or sequence of the last event that you have')
-    .option('--to <place>', 'a date or time, exclusive, or the cursor of the last event (default: the end of the log)')
+    .option('--from <position>', 'a date or time, or the cursor or sequence of the last event that you have')
+    .option(
+      '--to <position>',
+      'a date or time, exclusive, or the cursor of the last event (default: the end of the log)',
+    )
     .option('--types <list>', 'comma-separated event types', parseTypes)
     .option('--gzip', 'compress')
     .option('--json', 'the same: every line is JSON')
@@ -145,7 +148,7 @@ export function defineExportEvents(group: Command): void {
   )
 }
 
-const WRONG_ORDER = '--from lies after --to. Give the earlier place first.'
+const WRONG_ORDER = '--from lies after --to. Give the earlier position first.'
 const isDate = (place: string | undefined): place is string => place !== undefined && !parseCursor(place)
 
 async function exportEvents({ db, config }: CommandContext, { from, to, types, gzip }: ExportOptions): Promise<void> {
@@ -177,9 +180,12 @@ function last(cursor: Cursor, upTo: Cursor): Cursor {
 export function defineReplay(group: Command): void {
   const command = group
     .command('replay')
-    .description('make a consumer handle events again, from a place in the log on')
+    .description('make a consumer handle events again, from a position in the log on')
     .argument('<consumer>', 'search, analytics or another; a wrong name lists them')
-    .requiredOption('--from <place>', 'a date or time, or the cursor of the last event that stays handled (0.0: none)')
+    .requiredOption(
+      '--from <position>',
+      'a date or time, or the cursor of the last event that stays handled (0.0: none)',
+    )
     .option('--json', 'print one JSON object')
     .action((consumer: string, { from, json }: { from: string; json?: boolean }) =>
       withContext(async ({ db }) => {

@@ -169,7 +169,7 @@ function defineSecrets(group: Command): void {
 function defineRunning(group: Command): void {
   group
     .command('pause')
-    .description('stop sending (the receiver keeps its place in the event log, so nothing is lost)')
+    .description('stop sending (the receiver keeps its position in the event log, so nothing is lost)')
     .argument('<id>', 'webhook id')
     .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) =>
@@ -180,7 +180,7 @@ function defineRunning(group: Command): void {
     .command('resume')
     .description('send again')
     .argument('<id>', 'webhook id')
-    .option('--from <place>', 'stopped, now, a cursor of the event log, or a date', 'stopped')
+    .option('--from <position>', 'stopped, now, a cursor of the event log, or a date', 'stopped')
     .option('--json', 'print one JSON object')
     .action((id: string, { from, json }: { from: string; json?: boolean }) =>
       withContext(async ({ db }) => printOne(db, await resumeEndpoint(db, id, from, new Date()), json)),
@@ -219,8 +219,8 @@ function defineLog(group: Command): void {
     .description('send one event or a range of the log once more')
     .argument('<id>', 'webhook id')
     .option('--event <id>', 'one event')
-    .option('--from <place>', 'events after this cursor, or from this date on')
-    .option('--to <place>', 'up to this cursor, or before this date')
+    .option('--from <position>', 'events after this cursor, or from this date on')
+    .option('--to <position>', 'up to this cursor, or before this date')
     .option('--failed', 'only the failed deliveries of the range')
     .option('--json', 'print one JSON object')
     .action((id: string, given: { event?: string; from?: string; to?: string; failed?: boolean; json?: boolean }) =>

@@ -107,7 +107,7 @@ export async function replay(
     if (isLater(from, was))
       throw invalid(
         'from',
-        `from: ${consumer} is only at ${formatCursor(was)}. Going forward would skip events. Give an earlier place.`,
+        `from: ${consumer} is only at ${formatCursor(was)}. Going forward would skip events. Give an earlier position.`,
       )
     await tx.execute(sql`
       update checkpoints set xid = ${from.xid}::xid8, seq = ${from.seq}::bigint, updated_at = now()

@@ -291,7 +291,7 @@ test('a wrong password, an absent database, a full disk and a folder that is non
   expect(await notice(openPlace(join(place.path, 'file'), NO_S3, { create: true }))).toMatch(/is not a folder/)
   // Node's own way to make folders never ends there.
   const never = await notice(openPlace('/proc/frames/backups', NO_S3, { create: true }))
-  expect(never).toBe('No folder can be made there: /the/place. Choose another place.')
+  expect(never).toBe('No folder can be made there: /the/place. Choose another destination.')
   expect(await notice(openPlace(join(place.path, 'absent'), NO_S3))).toMatch(/There is no folder/)
   expect(existsSync(join(place.path, 'absent'))).toBe(false)
   expect(await notice(openPlace('s3://bucket/x', NO_S3))).toMatch(/BACKUP_S3_ACCESS_KEY/)

@@ -158,5 +158,5 @@ export async function stopFollowing(tx: Tx, endpointId: string): Promise<void> {
 
 /** @throws AppError invalid_request unless something can lie between the two */
 export function checkOrder(from: Cursor, to: Cursor): void {
-  if (isLater(from, to)) throw invalid('from', 'from: it is after `to`. Give the earlier place first.')
+  if (isLater(from, to)) throw invalid('from', 'from: it is after `to`. Give the earlier position first.')
 }
