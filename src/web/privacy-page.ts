@@ -32,7 +32,7 @@ const KEPT = [
     'What was done when, with names of boards, under a random id',
     'For ever; nothing leads to you once your account is deleted',
   ],
-  ['Your network address, to share the service fairly', '15 minutes at most, in memory only'],
+  ['Your network address, to share the service fairly', '15 minutes at most'],
 ] as const
 
 const BODY = html`<h1>Privacy</h1>
@@ -40,7 +40,8 @@ const BODY = html`<h1>Privacy</h1>
   and programs of whoever runs this service.</p>
 <div class="scroll"><table><thead><tr><th scope="col">What</th><th scope="col">How long</th></tr></thead>
 <tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
-<p>Searches are counted by their words, not by who asked. An assistant sees what its tools answer: the frames it asked
-  for, and with your consent your saves and boards. Cookies: one for your session, none of others.</p>
+<p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
+  for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
+  of others.</p>
 <p>You see and end keys, apps and subscriptions on <a href="/keys">your keys page</a>, where you also delete your
   account. For a copy of everything that is kept about you, ask whoever runs this service.</p>`
