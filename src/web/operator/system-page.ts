@@ -52,7 +52,7 @@ ${webhooksSection(receivers)}
 
 function queuesSection(queues: readonly JobCounts[] | undefined): Html {
   if (!queues)
-    return html`<h2>Queues</h2><p class="notice">Redis does not answer. Work continues when it does; nothing is lost.</p>`
+    return html`<h2>Queues</h2><p class="notice">Redis does not answer. Work continues later; nothing is lost.</p>`
   return html`<h2>Queues</h2><div class="scroll"><table><thead><tr><th scope="col">Queue</th>
 <th scope="col">Waiting</th><th scope="col">Running</th><th scope="col">Failed</th><th scope="col"></th></tr></thead>
 <tbody>${queues.map(queueRow)}</tbody></table></div>
