@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { COMMANDS } from '../../src/cli/commands.ts'
 import { SETTINGS } from '../../src/config.ts'
 import { EVENTS } from '../../src/events/catalogue.ts'
 import { STATUS } from '../../src/http/problem.ts'
@@ -61,6 +62,23 @@ test('the page for operators names every setting and queue', () => {
   const forTests = ['FAULT_AT']
   const settings = SETTINGS.filter((name) => !forTests.includes(name))
   expect(missingIn('docs/operations.md', [...settings, ...QUEUES])).toEqual([])
+})
+
+test('the page for operators names every command, and every warning and error of the log', () => {
+  const rows = read('docs/operations.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+  const named = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`([a-z-]+)/g)].map(([, name]) => name))
+  expect(COMMANDS.map(({ name }) => name).filter((name) => !named.includes(name))).toEqual([])
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const code = sources
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => read(`src/${name}`))
+  const messages = code
+    .flatMap((text) => [...text.matchAll(/logger\.(?:warn|error)\(\s*(?:\{[^}]*\},\s*)?'([^']+)'/g)])
+    .map(([, message]) => message!)
+  expect(messages.length).toBeGreaterThan(40)
+  expect(missingIn('docs/operations.md', messages)).toEqual([])
 })
 
 test('the architecture shows the arrows that the check enforces', () => {
