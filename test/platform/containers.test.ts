@@ -1,12 +1,12 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { freePorts, missing, ownSubnet, startCommands } from './compose.ts'
 
 /*
  * Builds the image and runs docker-compose.yml as a stranger would. It needs a container engine, minutes, and on the
@@ -16,13 +16,6 @@ import { stringify } from 'yaml'
 
 const MAX_IMAGE_BYTES = 600e6
 const run = promisify(execFile)
-const missing = whyMissing()
-
-function whyMissing(): string | undefined {
-  if (process.env.TEST_CONTAINERS !== '1') return 'TEST_CONTAINERS is not 1'
-  if (spawnSync('docker', ['version'], { stdio: 'ignore' }).status !== 0) return 'no container engine answers'
-  return spawnSync('docker', ['compose', 'version'], { stdio: 'ignore' }).status === 0 ? undefined : 'no docker compose'
-}
 
 const project = `frames-test-${randomBytes(3).toString('hex')}`
 let folder: string
@@ -56,23 +49,6 @@ function setEnv(settings: Record<string, string>): void {
 /** Something that the service needs and the test replaces: a bucket, in a container beside it. */
 function override(services: Record<string, unknown>): void {
   writeFileSync(join(folder, 'override.yml'), stringify({ services }))
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 10_000)
-    const wanted = Array.from({ length: count }, (_, n) => first + n)
-    const servers = await Promise.all(wanted.map(tryListen))
-    for (const server of servers) await new Promise((done) => (server ? server.close(done) : done(undefined)))
-    if (!servers.includes(undefined)) return wanted
-  }
-}
-
-function tryListen(port: number): Promise<Server | undefined> {
-  return new Promise((done) => {
-    const server = createServer()
-    server.once('error', () => done(undefined)).listen(port, '127.0.0.1', () => done(server))
-  })
 }
 
 const statusOf = (url: string) =>
@@ -118,12 +94,9 @@ async function imagesOf(id: string): Promise<string[]> {
 describe.skipIf(missing !== undefined)(`docker compose${missing ? ` (skipped: ${missing})` : ''}`, () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'containers-'))
-    const [line] = /^\(umask 77;[\s\S]+?> \.env\)$/m.exec(readFileSync('docs/production.md', 'utf8'))!
-    await run('sh', ['-c', line.replace('> .env', '> passwords')], { cwd: folder })
+    await run('sh', ['-c', startCommands().passwords.replace('> .env', '> passwords')], { cwd: folder })
     ports = await freePorts(2)
-    subnet = `fd${randomBytes(5)
-      .toString('hex')
-      .replace(/(..)(....)(....)/, '$1:$2:$3')}::/64`
+    subnet = ownSubnet()
     setEnv({ API_PORTS: `${ports[0]}-${ports[1]}` })
     override({})
     await compose('build')

@@ -61,6 +61,9 @@ export interface FakeCall {
 }
 
 export interface FakeVisionOptions {
+  /** Where it listens: loopback and a free port by default. */
+  host?: string
+  port?: number
   /** What the nth call (from 0) meets; `well` by default. */
   plan?: (call: number) => Behaviour
   /** How long a good answer takes. */
@@ -192,7 +195,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     response.end(JSON.stringify(completion({ id: `c${calls.length}`, model: body.model, reply, usage })))
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve))
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     calls,
