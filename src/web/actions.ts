@@ -120,7 +120,8 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
     const { account, form } = visitor
-    const shown = layout(assets, { ...page, account, formToken: form, noIndex: true })
+    const modules = [...(page.modules ?? []), 'forms.js']
+    const shown = layout(assets, { ...page, modules, account, formToken: form, noIndex: true })
     sendPage(res, { publicUrl, status, page: shown, formTo: page.formTo })
   }
 

@@ -54,13 +54,14 @@ export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void 
 }
 
 /**
- * Answers a form: JSON for a script that asks for it (`send` in core.js), a page to go to for everyone else.
- * `to`: a path of ours; where the form names one in `back`, that.
+ * Answers a form: JSON for a script that asks for it (`send` in core.js), a page to go to for everyone else. Both name
+ * that page. `to`: a path of ours; where the form names one in `back`, that.
  */
 export function answerForm(req: Request, res: Response, { json, to }: { json: object; to: string }): void {
   res.set('Cache-Control', 'no-store')
-  if (wantsJson(req)) res.json(json)
-  else res.redirect(303, ownPath((req.body as { back?: unknown } | undefined)?.back) ?? to)
+  const next = ownPath((req.body as { back?: unknown } | undefined)?.back) ?? to
+  if (wantsJson(req)) res.json({ ...json, to: next })
+  else res.redirect(303, next)
 }
 
 export function wantsJson(req: Request): boolean {

@@ -31,7 +31,8 @@ export function pageErrors({
     res.set('Cache-Control', 'no-store')
     if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
     if (wantsJson(req)) {
-      res.status(STATUS[problem.code]).json({ code: problem.code, message: problem.message })
+      const { code, message, details } = problem
+      res.status(STATUS[code]).json({ code, message, details })
       return
     }
     if (problem.code === 'unauthenticated') {

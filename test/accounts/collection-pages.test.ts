@@ -41,7 +41,7 @@ const frames = (ids: readonly string[]): [string, string][] => ids.map((id) => [
 test('saves many at once, takes some back, and an undo restores their places and times', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 6 })
   const me = await person()
-  expect((await me.ask('/web/saves', frames(frameIds))).json).toEqual({ saved: frameIds, already: [] })
+  expect((await me.ask('/web/saves', frames(frameIds))).json).toMatchObject({ saved: frameIds, already: [] })
   const before = await listSaves(api.db, me.account.id)
   const removed = await me.post('/web/unsaves', frames([frameIds[1]!, frameIds[4]!]))
   expect(removed.status).toBe(303)
@@ -180,7 +180,7 @@ test('on the free plan nothing is added, and everything can be seen, exported an
     expect((await me.ask(path, fields as [string, string][])).status).toBe(403)
   expect((await me.get('/saves')).text).toContain('need the <strong>pro</strong> plan')
   expect((await me.get('/saves/export?format=csv')).status).toBe(200)
-  expect((await me.ask('/web/unsaves', frames(frameIds))).json).toEqual({ removed: [], undo: null })
+  expect((await me.ask('/web/unsaves', frames(frameIds))).json).toMatchObject({ removed: [], undo: null })
 })
 
 test('a stranger is sent to sign in, and another person’s board is not there', async () => {

@@ -47,8 +47,14 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await picture(page, 'operator-empty')
     await expectAccessible(page)
     await page.locator('#file').setInputFiles([sample('coffee-pour.mp4'), join(folder, 'broken.mp4')])
-    await page.locator('.uploads li', { hasText: 'coffee-pour' }).getByText('queued').waitFor()
-    await page.locator('.uploads li', { hasText: 'broken' }).getByText('queued').waitFor()
+    await page
+      .locator('.uploads li', { hasText: 'coffee-pour' })
+      .getByText(/^(queued|[a-z]+ing|ready)$/)
+      .waitFor()
+    await page
+      .locator('.uploads li', { hasText: 'broken' })
+      .getByText(/^(queued|[a-z]+ing|failed)$/)
+      .waitFor()
     // What is no video is told before it is read.
     await page.locator('#file').setInputFiles([
       { name: 'empty.mp4', mimeType: 'video/mp4', buffer: Buffer.alloc(0) },
@@ -68,6 +74,9 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     expect(await still('coffee pour').evaluate((image: HTMLImageElement) => image.decode())).toBeUndefined()
     await row('broken').locator('.badge.failed').waitFor()
     await row('broken').locator('.reason').waitFor()
+    // What was said beside the files follows.
+    await page.locator('.uploads li', { hasText: 'coffee-pour' }).first().getByText('ready').waitFor()
+    await page.locator('.uploads li', { hasText: 'broken' }).getByText('failed').waitFor()
     await picture(page, 'operator-videos')
     await expectAccessible(page)
   })
@@ -109,14 +118,28 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await row('tears of steel').locator('.badge.ready').waitFor()
   })
 
+  test('the page of a video shows each attempt as it happens', async () => {
+    await goto('/operator')
+    await row('broken').locator('.badge.failed').waitFor()
+    await row('broken').getByRole('link').first().click()
+    const attempts = page.locator('dt:text("Attempts") + dd')
+    const before = Number(await attempts.textContent())
+    await page.getByRole('button', { name: 'Retry: broken' }).click()
+    await expect.poll(async () => Number(await attempts.textContent())).not.toBe(before)
+    await row('broken').locator('.badge.failed').waitFor()
+  })
+
   test('deletes only after it was told what goes', async () => {
     await goto('/operator')
     await row('tears of steel').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { name: 'Delete “tears of steel”?' }).waitFor()
     await page.getByText('Nobody has saved or pinned').waitFor()
+    await page.getByText('“tears of steel” cannot be brought back.').waitFor()
     await expectAccessible(page)
-    await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByText('1 video deleted.').waitFor()
+    await page.goBack()
+    await row('tears of steel').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('1 video deleted.').first().waitFor()
     expect(await row('tears of steel').count()).toBe(0)
   })
 
@@ -161,7 +184,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByLabel('Caption').fill('A hand pours <b>coffee</b>')
     await page.locator('.value', { hasText: 'b-roll' }).click()
     await page.getByRole('button', { name: 'Keep' }).click()
-    await page.getByText('2 values kept.').waitFor()
+    await page.getByText('2 values kept.').first().waitFor()
     expect((await frameOf('coffee pour')).caption).toBe('A hand pours <b>coffee</b>')
     await expectAccessible(page)
     const frameShows = async () => {
@@ -182,7 +205,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await expectAccessible(page)
     await picture(page, 'reannotate')
     await page.getByRole('button', { name: 'Describe 3 frames' }).click()
-    await page.getByText('3 frames asked for again.').waitFor()
+    await page.getByText('3 frames asked for again.').first().waitFor()
     await service.drain()
     expect(annotator.asked.length).toBe(asked + 3)
     await goto(`/frames/${id}`)
@@ -204,9 +227,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await picture(page, 'techniques')
     const card = page.locator('.suggestions li', { hasText: 'slow-pour' }).first()
     await card.getByRole('button', { name: 'Dismiss slow-pour' }).click()
-    await page.getByText('“slow-pour” is dismissed').waitFor()
+    await page.getByText('“slow-pour” is dismissed').first().waitFor()
     expect(await page.locator('.suggestions li', { hasText: 'slow-pour' }).count()).toBe(0)
-    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    await page.waitForURL(/techniques$/)
     await card.locator('summary').getByText('Add it').click()
     await card.getByLabel('What it is').fill('A slow pour, seen from close.')
     await card.getByRole('button', { name: 'Add', exact: true }).click()
@@ -256,13 +280,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await picture(page, 'accounts')
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Disable gone@example.org' }).click()
-    await goto('/operator/accounts?q=gone')
     await page.getByRole('button', { name: 'Enable gone@example.org' }).waitFor()
     expect((await saves()).status).toBe(401)
     await other.goto(`${service.config.publicUrl}/saves`)
     expect(new URL(other.url()).pathname).toBe('/sign-in')
     await page.getByRole('button', { name: 'Enable gone@example.org' }).click()
-    await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+    await page.getByRole('button', { name: 'Disable gone@example.org' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('q')).toBe('gone')
     await goto('/operator/accounts?q=op@')
     expect(await page.getByRole('button', { name: /Disable/ }).count()).toBe(0)
   })
@@ -288,7 +312,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await expectAccessible(page)
     puts.length = 0
     await page.locator('#file').setInputFiles(file)
-    await page.locator('.uploads li', { hasText: 'long-film' }).getByText('queued').waitFor()
+    await page
+      .locator('.uploads li', { hasText: 'long-film' })
+      .getByText(/^(queued|[a-z]+ing|failed)$/)
+      .waitFor()
     expect(puts.map((url) => url.split('/').at(-1)).sort()).toEqual(['1', '2'])
     // Nothing asks for the file any more, and what arrived is the file.
     expect(await page.locator('.uploads li').count()).toBe(1)

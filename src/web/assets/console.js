@@ -40,18 +40,31 @@ document.addEventListener('submit', async (event) => {
   }
 })
 
+/** States by video, as they came. @type {Map<string, string>} */
+const states = new Map()
+
+/** What was added just now is told beside its file as well. */
+function tellStates() {
+  for (const link of document.querySelectorAll('#uploads a'))
+    link.textContent = states.get(link.getAttribute('href')?.split('/').at(-1) ?? '') ?? link.textContent
+}
+// A state may come before the answer that names the video.
+document.addEventListener('queued', tellStates)
+
 /**
  * Puts what changed into a row. A cell that holds the focus waits: nothing moves under a person's hands.
  * @param {string} id
  * @param {string | null} html null for a video that is gone
  */
 function changeRow(id, html) {
+  const template = document.createElement('template')
+  template.innerHTML = html ?? ''
+  const next = template.content.querySelector('tr')
+  states.set(id, next?.dataset.status ?? 'deleted')
+  tellStates()
   const row = byId(`v-${id}`)
   if (!row) return
   if (html === null) return markGone(row)
-  const template = document.createElement('template')
-  template.innerHTML = html
-  const next = template.content.querySelector('tr')
   if (!next) return
   row.dataset.status = next.dataset.status ?? ''
   for (const cell of row.querySelectorAll('[data-live]')) {
@@ -95,16 +108,23 @@ function tellNew(ids) {
   button.textContent = `Show ${added.size} new`
 }
 
+/** Reads the page once more. */
+async function refresh() {
+  const page = await loadPage(location.href).catch(() => undefined)
+  if (!page) return
+  for (const row of page.querySelectorAll('tr[data-video]'))
+    changeRow(/** @type {HTMLElement} */ (row).dataset.video ?? '', row.outerHTML)
+  swap(page, 'stages')
+}
+
 stream('/web/events', {
   // At the start, and after every break: what was missed is read once.
-  async hello() {
-    const page = await loadPage(location.href).catch(() => undefined)
-    for (const row of page?.querySelectorAll('tr[data-video]') ?? [])
-      changeRow(/** @type {HTMLElement} */ (row).dataset.video ?? '', row.outerHTML)
-  },
+  hello: refresh,
   videos({ rows, added: ids }) {
     for (const [id, html] of Object.entries(rows)) changeRow(id, html)
     tellNew(ids)
+    // The page of one video has its stages.
+    if (byId('stages') && Object.keys(rows).some((id) => byId(`v-${id}`))) void refresh()
   },
   counts({ html }) {
     const counts = byId('counts')

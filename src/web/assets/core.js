@@ -1,6 +1,10 @@
 // What every page may use: events, our own pages as parts, answers to forms, one live region, keys, an undo.
 // docs/pages.md says how a page is made of it. Nothing here knows a page.
 
+import { announce, tell, toast } from './messages.js'
+
+export { announce, tell, toast }
+
 /**
  * Handles an event of the elements that a selector finds, also of those that come later.
  * @template {Event} E
@@ -85,77 +89,6 @@ function askAgain(image) {
 document.addEventListener('error', ({ target }) => askAgain(target), { capture: true })
 for (const image of document.images) if (image.complete && image.naturalWidth === 0) askAgain(image)
 
-/** Says a sentence to screen readers, once. @param {string} text */
-export function announce(text) {
-  const region = byId('live') ?? addLiveRegion()
-  region.textContent = ''
-  // Its own turn: a region whose text did not change says nothing.
-  setTimeout(() => {
-    region.textContent = text
-  }, 50)
-}
-
-function addLiveRegion() {
-  const region = document.createElement('div')
-  region.id = 'live'
-  region.className = 'visually-hidden'
-  region.setAttribute('aria-live', 'polite')
-  document.body.append(region)
-  return region
-}
-
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let toastTimer
-
-/**
- * A message at the foot of the page, with a way back where there is one. It stays while it has pointer or focus, and
- * while something can be tried again.
- * @param {string} text
- * @param {{ undo?: () => unknown, retry?: () => unknown, link?: { href: string, label: string, beside?: boolean } }}
- *   [options]
- */
-export function toast(text, { undo, retry, link } = {}) {
-  byId('toast')?.remove()
-  const box = document.createElement('div')
-  box.id = 'toast'
-  box.append(text)
-  if (link) {
-    const a = document.createElement('a')
-    a.href = link.href
-    a.textContent = link.label
-    if (link.beside) a.target = '_blank'
-    box.append(a)
-  }
-  /** @type {[string, (() => unknown) | undefined][]} */
-  const acts = [
-    ['Undo', undo],
-    ['Retry', retry],
-  ]
-  for (const [label, act] of acts) {
-    if (!act) continue
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.textContent = label
-    button.addEventListener('click', () => {
-      box.remove()
-      act()
-    })
-    box.append(button)
-  }
-  // Within an open dialog, because everything outside of it is inert.
-  const dialogs = document.querySelectorAll('dialog[open]')
-  ;(dialogs[dialogs.length - 1] ?? document.body).append(box)
-  const way = acts.find(([, act]) => act)?.[0]
-  announce(way ? `${text} ${way} is at the end of the page.` : text)
-  clearTimeout(toastTimer)
-  if (retry) return
-  const leave = () => {
-    clearTimeout(toastTimer)
-    toastTimer = setTimeout(() => (box.matches(':hover, :focus-within') ? leave() : box.remove()), 8000)
-  }
-  leave()
-}
-
 /**
  * The signed-in person, or undefined. Asked once for a page.
  * @typedef {{ email: string, role: 'member' | 'operator', plan: 'free' | 'pro', form: string }} Me
@@ -174,31 +107,52 @@ let me
 /** The page's session has ended, so the token in its forms is no longer valid. */
 let expired = false
 
+/** The token that this page's forms had when the session was another one is of no use. @param {URLSearchParams} body */
+const renew = async (body) => body.set('form', (await whoAmI())?.form ?? '')
+
 /**
- * Posts a form of ours and resolves with its answer as JSON. The session's token goes along.
+ * Posts a form of ours. The session's token goes along, also that of a session that began beside this page.
  * @param {string} url
  * @param {FormData | Record<string, string | readonly string[]>} fields
- * @returns {Promise<any>}
- * @throws {Error} with what to tell the person; `needsSignIn` where that helps, and the `status`
+ * @returns {Promise<Response>}
  */
-export async function send(url, fields) {
+export async function post(url, fields) {
   const body = new URLSearchParams()
   const given = fields instanceof FormData ? [...fields] : Object.entries(fields)
   for (const [name, value] of given) for (const one of [value].flat()) body.append(name, String(one))
-  if (expired || !body.has('form')) body.set('form', (await whoAmI())?.form ?? '')
+  if (expired || !body.has('form')) await renew(body)
   // A change that is shown already is sent also when the person goes on at once. Browsers keep up to 64 kB alive.
   const keepalive = String(body).length < 60_000
-  const response = await ask(url, { method: 'POST', body, keepalive, headers: { accept: 'application/json' } })
+  const sent = () => ask(url, { method: 'POST', body, keepalive, headers: { accept: 'application/json' } })
+  const response = await sent()
+  if (response.status !== 401 && response.status !== 403) return response
+  me = undefined
+  expired = true
+  const token = body.get('form')
+  await renew(body)
+  return body.get('form') === token || !body.get('form') ? response : sent()
+}
+
+/**
+ * Posts a form of ours and resolves with its answer as JSON.
+ * @param {string} url
+ * @param {FormData | Record<string, string | readonly string[]>} fields
+ * @returns {Promise<any>}
+ * @throws {Error} as of `readAnswer`
+ */
+export const send = async (url, fields) => readAnswer(await post(url, fields))
+
+/**
+ * @param {Response} response
+ * @returns {Promise<any>}
+ * @throws {Error} with what to tell the person; `needsSignIn` where that helps, the `status`, and the `field` at fault
+ */
+export async function readAnswer(response) {
   const answer = await response.json().catch(() => ({}))
   if (response.ok) return answer
-  const message = answer.message ?? 'That did not work. Try again.'
-  const needsSignIn = response.status === 401
-  // The next session has another token.
-  if (needsSignIn) {
-    me = undefined
-    expired = true
-  }
-  throw Object.assign(new Error(message), { needsSignIn, status: response.status })
+  const { message = 'That did not work. Try again.', details } = answer
+  const { status } = response
+  throw Object.assign(new Error(message), { needsSignIn: status === 401, status, field: details?.[0]?.path })
 }
 
 /**
@@ -216,20 +170,6 @@ export async function ask(url, options) {
     const what = options.method === 'POST' ? 'Not saved.' : 'This page was not updated.'
     throw Object.assign(new Error(`${why} ${what}`), { offline: true })
   }
-}
-
-/**
- * Tells a failure at the foot of the page. One that a person can end, by going online or signing in, can be tried again
- * there.
- * @param {unknown} error
- * @param {() => unknown} [retry]
- */
-export function tell(error, retry) {
-  const { message, offline, needsSignIn } = /** @type {Error & { offline?: boolean, needsSignIn?: boolean }} */ (error)
-  const again = retry && (offline || needsSignIn) ? { retry } : {}
-  // Beside this page, because what was typed stays here.
-  const link = { href: '/sign-in', label: 'Sign in', beside: true }
-  toast(needsSignIn ? 'You are no longer signed in. Not saved.' : message, needsSignIn ? { ...again, link } : again)
 }
 
 /**

@@ -1,33 +1,126 @@
-// Sends a form and shows a refusal inside it, so what was typed stays.
-import { ask, on, readPage } from './core.js'
+// Every form of a private page, sent in place: what was typed stays until the library has it. A refusal is told inside
+// the form, a lost connection or an ended session with a way to go on. Then the focus is where the person was.
+import { announce, post, readAnswer, readPage, tell, toast } from './core.js'
+import { addWays, inWords } from './messages.js'
 
-on('submit', 'form[data-here]', async (event, form) => {
-  if (!(form instanceof HTMLFormElement)) return
+/** What the next page of this tab brings back: `{ path, y, at }`. */
+const AFTER = 'after-form'
+
+// The window hears it last: what a page does itself is its own.
+addEventListener('submit', (event) => {
+  const { target: form, submitter, defaultPrevented } = event
+  if (defaultPrevented || !(form instanceof HTMLFormElement)) return
+  const action = submitter?.getAttribute('formaction') ?? form.getAttribute('action') ?? ''
+  if (form.method !== 'post' || form.enctype === 'multipart/form-data' || !action.startsWith('/web/')) return
   event.preventDefault()
-  if (form.ariaBusy === 'true') return
+  if (form.ariaBusy !== 'true') void sendHere(form, action, submitter)
+})
+
+/** @param {HTMLFormElement} form @param {string} action @param {HTMLElement | null} submitter */
+async function sendHere(form, action, submitter) {
   form.ariaBusy = 'true'
+  form.querySelector('.told')?.remove()
+  for (const field of form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid')
   try {
-    const body = new URLSearchParams()
-    for (const [name, value] of new FormData(form)) body.append(name, String(value))
-    // After another sign-in the token in the page is no longer valid.
-    const me = await (await ask('/web/me', { headers: { accept: 'application/json' } })).json()
-    if (!me) return tellIn(form, 'You are no longer signed in. Sign in in another tab, then send this form again.')
-    body.set('form', me.form)
-    const response = await ask(form.action, { method: 'POST', body, headers: { accept: 'text/html' } })
-    if (response.ok) return location.assign(response.url)
-    await readPage(response)
+    const response = await post(action, new FormData(form, submitter))
+    const isData = response.headers.get('content-type')?.startsWith('application/json')
+    if (isData) goTo((await readAnswer(response)).to, submitter)
+    else if (response.redirected) location.assign(response.url)
+    else await show(response)
   } catch (error) {
-    tellIn(form, /** @type {Error} */ (error).message)
+    refuse(form, submitter, /** @type {import('./messages.js').Failure} */ (error))
   } finally {
     form.ariaBusy = null
   }
-})
-
-/** @param {HTMLFormElement} form @param {string} text */
-function tellIn(form, text) {
-  const told = form.querySelector('[role="alert"]') ?? document.createElement('p')
-  told.className = 'error'
-  told.setAttribute('role', 'alert')
-  told.textContent = text
-  form.append(told)
 }
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement | null} submitter
+ * @param {import('./messages.js').Failure} error
+ */
+function refuse(form, submitter, error) {
+  const again = () => form.requestSubmit(submitter)
+  const typed = form.querySelector('input:not([type="hidden"], [type="checkbox"]), textarea, select')
+  if (!typed || (submitter && !form.contains(submitter))) return tell(error, again)
+  const { text, ways } = inWords(error, again)
+  const told = document.createElement('p')
+  told.className = 'error told'
+  told.id = 'told'
+  told.setAttribute('role', 'alert')
+  told.append(text)
+  addWays(told, ways)
+  const named = error.field === undefined ? null : form.elements.namedItem(error.field)
+  const field = named instanceof HTMLElement && named.getAttribute('type') !== 'hidden' ? named : null
+  if (field) {
+    field.setAttribute('aria-invalid', 'true')
+    field.setAttribute('aria-describedby', told.id)
+    field.after(told)
+    field.focus()
+  } else form.append(told)
+}
+
+/** An answer that is a page: a question, a new key, the form with its fault. @param {Response} response */
+async function show(response) {
+  const isFault = !response.ok
+  const page = isFault ? new DOMParser().parseFromString(await response.text(), 'text/html') : await readPage(response)
+  for (const part of ['header.bar', 'main'])
+    document.querySelector(part)?.replaceWith(page.querySelector(part) ?? document.createElement('main'))
+  document.title = page.title
+  // Back leads to the page that asked.
+  if (!isFault) history.pushState(null, '', location.href)
+  addEventListener('popstate', () => location.reload())
+  for (const script of page.scripts) if (script.type === 'module') await import(script.src)
+  scrollTo(0, 0)
+  focusOn(document.querySelector('main [aria-invalid="true"], main .made, main h1'))
+  document.dispatchEvent(new Event('shown'))
+}
+
+/**
+ * On, as the form itself would. What is the same page again is shown where it was left.
+ * @param {string} to
+ * @param {HTMLElement | null} submitter
+ */
+function goTo(to, submitter) {
+  const url = new URL(to, location.href)
+  const after = { path: url.pathname, y: scrollY, at: submitter && selectorOf(submitter) }
+  sessionStorage.setItem(AFTER, JSON.stringify(after))
+  const isHere = url.pathname + url.search === location.pathname + location.search
+  location.assign(url)
+  if (isHere && url.hash) location.reload()
+}
+
+/** How a control is found on the page that follows. @param {HTMLElement} control */
+function selectorOf(control) {
+  const action = control.closest('form')?.getAttribute('action')
+  const label = control.getAttribute('aria-label')
+  if (control.id) return `#${CSS.escape(control.id)}`
+  return label ? `[aria-label=${JSON.stringify(label)}]` : `form[action=${JSON.stringify(action)}] button`
+}
+
+/** @param {Element | null | undefined} place */
+function focusOn(place) {
+  if (!(place instanceof HTMLElement)) return
+  if (place.tabIndex < 0) place.tabIndex = -1
+  place.focus({ preventScroll: true })
+}
+
+/** Where a form has led. What was done is told, also to those who look at a later part of the page. */
+function arrive() {
+  const kept = sessionStorage.getItem(AFTER)
+  if (kept === null) return
+  sessionStorage.removeItem(AFTER)
+  const { path, y, at } = JSON.parse(kept)
+  const told = document.querySelector('main [role="status"]')
+  const undo = told?.querySelector('button')
+  const text = [...(told?.childNodes ?? [])].flatMap((node) => (node === undo ? [] : (node.textContent ?? '')))
+  const message = text.join('').trim()
+  if (path !== location.pathname || location.hash) return announce(message)
+  scrollTo(0, y)
+  const control = at && document.querySelector(at)
+  const menu = control?.closest('details:not([open])')
+  focusOn((menu ? menu.querySelector('summary') : control) ?? told ?? document.querySelector('main h1'))
+  if (!told || told.getBoundingClientRect().top >= 0) announce(message || 'Done.')
+  else toast(message, undo ? { undo: () => undo.click() } : {})
+}
+arrive()

@@ -58,8 +58,8 @@ async function show(href, enter, from) {
     showPlace()
   } catch (error) {
     if (signal.aborted) return
-    tell(error)
     leave()
+    tell(error, () => from?.click())
   }
 }
 
@@ -150,6 +150,9 @@ function close() {
   loading?.abort()
   if (!dialog) return
   dialog.close()
+  // Why it closes is told on the page behind it.
+  const told = byId('toast')
+  if (told) document.body.append(told)
   dialog.remove()
   dialog = undefined
   document.documentElement.style.overflow = ''

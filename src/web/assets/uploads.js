@@ -119,6 +119,7 @@ async function upload(file, line) {
     line.say('is checked', 1)
     const { video, created } = await patiently(line.signal, () => send(`${place}/finish`, {}))
     line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`)
+    document.dispatchEvent(new Event('queued'))
   } catch (error) {
     if (!line.signal.aborted) throw error
     await send(`${place}/cancel`, {})

@@ -125,7 +125,7 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
 <th scope="col">Has</th><th scope="col">Access</th></tr></thead>
-<tbody>${accounts.map((account) => accountRow(visitor, account))}</tbody></table>
+<tbody>${accounts.map((account) => accountRow(visitor, account, link(page)))}</tbody></table>
 <nav class="pager" aria-label="Pages">
   ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
   ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
@@ -135,26 +135,29 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 <input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End it</button></form>`
 }
 
-function accountRow(visitor: Visitor, account: AccountOverview): Html {
+/** `here`: the list as it is shown, which its forms lead back to. */
+function accountRow(visitor: Visitor, account: AccountOverview, here: string): Html {
   const { id, email, role, plan, created_at, disabled_at, keys, last_used_at, saves, boards } = account
   const option = (value: string) =>
     html`<option value="${value}"${value === plan && trusted(' selected')}>${value}</option>`
   return html`<tr${disabled_at !== null && trusted(' class="gone"')}>
 <th scope="row">${email}<span class="hint">${role} · since ${ago(created_at)}</span></th>
 <td><form class="row-buttons" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
+${hidden('back', here)}
 <select name="plan" aria-label="Plan of ${email}">${option('free')}${option('pro')}</select>
 <button class="quiet" aria-label="Set the plan of ${email}">Set</button></form></td>
 <td>${counted(keys, 'key')}<span class="hint">${last_used_at === null ? 'never used' : html`used ${ago(last_used_at)}`}
 </span></td>
 <td>${counted(saves, 'save')}<span class="hint">${counted(boards, 'board')}</span></td>
-<td>${accessForm(visitor, account)}</td></tr>`
+<td>${accessForm(visitor, account, here)}</td></tr>`
 }
 
-function accessForm(visitor: Visitor, { id, email, disabled_at }: AccountOverview): Html {
+function accessForm(visitor: Visitor, { id, email, disabled_at }: AccountOverview, here: string): Html {
   if (id === visitor.account.id) return html`<span class="hint">you</span>`
   const enable = disabled_at !== null
   const label = enable ? 'Enable' : 'Disable'
   return html`<form method="post" action="/web/accounts/${id}/disable">${formToken(visitor)}
+${hidden('back', here)}
 ${hidden('disabled', enable ? '0' : '1')}
 ${enable && html`<span class="hint">disabled ${ago(disabled_at)}</span>`}
 <button class="quiet" aria-label="${label} ${email}">${label}</button></form>`

@@ -156,7 +156,7 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
       ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
     }
     const to = telling(next, told)
-    return { json: { attributes: locked, taken, to }, to }
+    return { json: { attributes: locked, taken }, to }
   })
 
   actions.action({ path: '/web/review/:id/undo', who: 'operator', body: TakeBack }, async (asked) => {
@@ -164,7 +164,7 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
     const at = { frameId: param('id'), accountId: visitor.account.id }
     const attributes = await takeBackReview(db, { ...at, attributes: body.attributes.split(',') })
     const to = telling(body.next, { at: at.frameId })
-    return { json: { attributes, to }, to }
+    return { json: { attributes }, to }
   })
 
   // Every value of one frame, texts too. An empty field that a person had set goes back to the annotators.

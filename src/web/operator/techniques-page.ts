@@ -62,7 +62,7 @@ export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   addSuggestionActions(actions, deps)
 }
 
-const shell = { current: 'operator', wide: true, modules: ['forms.js'] } as const
+const shell = { current: 'operator', wide: true } as const
 
 /** Suggestions of one page, the most frequent first. */
 const SUGGESTIONS = 50

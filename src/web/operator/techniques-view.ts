@@ -91,7 +91,7 @@ ${strip(frame_ids.slice(0, 6), pictures)}
 <p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
 ${textsForm(visitor, '/web/techniques', { slug, name: nameOf(slug) })}</details>
 <details class="menu"><summary>It is another name of…</summary>
-<form method="post" action="/web/suggestions/${slug}/alias" data-here>${formToken(visitor)}
+<form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
 ${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></form></details>
 <form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
 <button aria-label="Dismiss ${slug}">Dismiss</button></form>
@@ -121,7 +121,7 @@ function textsForm(visitor: Visitor, action: string, given: Given | undefined, e
   const area = (name: 'description' | 'recognise', label: string, required: boolean) => html`<div class="field">
 <label for="${name}-${key}">${label}</label><textarea id="${name}-${key}" name="${name}" rows="3"
 maxlength="${MAX_TECHNIQUE[name]}"${required && trusted(' required')}>${given?.[name]}</textarea></div>`
-  return html`<form method="post" action="${action}" data-here>${formToken(visitor)}
+  return html`<form method="post" action="${action}">${formToken(visitor)}
 ${given?.slug !== undefined && !edits && hidden('slug', given.slug)}
 <div class="field"><label for="name-${key}">Name</label><input id="name-${key}" name="name" required
 maxlength="${MAX_TECHNIQUE.name}" value="${given?.name}" autocomplete="off"></div>
@@ -153,7 +153,7 @@ ${strip(frameIds, pictures)}
 <section><h2>Texts</h2>${textsForm(visitor, `${path}/edit`, row, true)}</section>
 <section><h2>Rename its slug</h2>
 <p>${hanging} will move to the new slug. The old slug continues to work in links, filters and answers of models.</p>
-<form class="inline" method="post" action="${path}/rename" data-here>${formToken(visitor)}
+<form class="inline" method="post" action="${path}/rename">${formToken(visitor)}
 <label for="slug">Slug</label><input id="slug" name="slug" value="${row.slug}" required autocomplete="off">
 <button>Rename</button></form>
 <h2>Merge into another</h2>

@@ -70,8 +70,8 @@ async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done>
   const done = ids.length - refused.length
   const json = { done, refused }
   if (refused.length === 0) return { json, to: `/operator?done=${act}&n=${done}` }
-  if (wantsJson(asked.req)) return { json, to: '/operator' }
   if (ids.length === 1) throw new AppError('conflict', refused[0]!.reason)
+  if (wantsJson(asked.req) && act !== 'delete') return { json, to: '/operator' }
   const titles = new Map((await reportVideos(db, ids)).map(({ id, title }) => [id, title]))
   const named = refused.map(({ id, reason }) => ({ title: titles.get(id) ?? id, reason }))
   const body = refusedPage(`${counted(done, 'video')} ${ACTS[act]}, ${refused.length} not:`, named)

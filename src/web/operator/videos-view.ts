@@ -124,10 +124,10 @@ export function videoPage(visitor: Visitor, video: VideoReport, picture: string 
 <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
 <tbody>${videoRow(video, picture)}</tbody></table>
 </form>
-<h2>Stages</h2>${stageTable(video)}
+<div id="stages"><h2>Stages</h2>${stageTable(video)}
 <dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
 ${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
-${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl>
+${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></div>
 <p><a href="/operator">All videos</a></p>`
 }
 
@@ -144,10 +144,10 @@ ${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
   const what = loss.videos === 1 && only ? `“${only}”` : counted(loss.videos, 'video')
   return html`<section class="narrow card"><h1>Delete ${what}?</h1>
 ${loss.videos > 1 && html`<ul>${items}</ul>`}
-<p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}. This
-cannot be undone; the source can be added again.</p>
+<p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}.
+<strong>${capitalized(what)} cannot be brought back.</strong> The source can be added again.</p>
 ${people}
-${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete</button>`)}
+${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete for good</button>`)}
 <p><a href="/operator">Change nothing</a></p></section>`
 }
 

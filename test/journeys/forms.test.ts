@@ -1,0 +1,151 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
+import { pinFrame } from '../../src/library/collections/pins.ts'
+import { addTechnique } from '../../src/library/techniques/techniques.ts'
+import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import type { Service } from '../support/service.ts'
+
+const OP = 'op@example.org'
+const OFFLINE = 'You are offline. Not saved.'
+
+describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let page: Page
+  let accountId: string
+  let frameIds: string[]
+  beforeAll(async () => {
+    service = await openScripted(
+      scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) })),
+      { pages: true },
+    )
+    const video = await addVideo(service, 6, { title: 'Launch' })
+    await service.drain()
+    frameIds = (await frameRows(service, video)).map(({ id }) => id)
+    browser = await openBrowser(service.config.publicUrl)
+    page = await browser.open()
+    const { db } = service.stores
+    accountId = (await ensureAccount(db, { email: OP, role: 'operator', plan: 'pro' })).account.id
+    for (let n = 0; n < 30; n++) await ensureAccount(db, { email: `member${n}@example.org`, plan: 'free' })
+    await signIn(page, db, service.config.publicUrl, OP)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+  // What failed offline leaves the next one online.
+  beforeEach(() => page.context().setOffline(false))
+
+  const url = (path: string) => service.config.publicUrl + path
+  const path = () => new URL(page.url()).pathname
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+
+  test('a duplicate technique is told in its form, and what was typed stays', async () => {
+    const known = { slug: 'cursor-zoom', name: 'Cursor zoom', description: 'The picture grows.', aliases: [] }
+    await addTechnique(service.stores.db, known)
+    await page.goto(url('/operator/techniques'))
+    await page.getByText('Add a technique').click()
+    const form = page.locator('form[action="/web/techniques"]')
+    await form.getByLabel('Name', { exact: true }).fill('Cursor zoom')
+    await form.getByLabel('What it is').fill('The picture grows towards the pointer.')
+    await form.getByRole('button', { name: 'Add' }).click()
+    await form.getByRole('alert').waitFor()
+    expect(path()).toBe('/operator/techniques')
+    expect(await form.getByLabel('What it is').inputValue()).toBe('The picture grows towards the pointer.')
+    await picture(page, 'form-refused')
+    await expectAccessible(page)
+  })
+
+  test('offline a form keeps what was typed, and Retry sends it', async () => {
+    await page.goto(url('/boards'))
+    await page.getByLabel('New board').fill('Offline first')
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Make' }).click()
+    await page.getByRole('alert').getByText(OFFLINE).waitFor()
+    expect(await page.getByLabel('New board').inputValue()).toBe('Offline first')
+    await picture(page, 'form-offline')
+    await expectAccessible(page)
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Offline first' }).waitFor()
+    expect((await listBoards(service.stores.db, accountId)).boards.map(({ name }) => name)).toEqual(['Offline first'])
+  })
+
+  test('offline a button without fields is told at the foot of the page', async () => {
+    const { id: boardId } = await createBoard(service.stores.db, { accountId, name: 'Openings' })
+    await page.goto(url(`/boards/${boardId}`))
+    await page.getByText('Share', { exact: true }).click()
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.locator('#toast').getByText(OFFLINE).waitFor()
+    await page.context().setOffline(false)
+    await page.locator('#toast').getByRole('button', { name: 'Retry' }).click()
+    await page.getByLabel('Link').waitFor()
+  })
+
+  test('an ended session keeps the note; signed in beside the page, it goes on', async () => {
+    const { id: boardId } = await createBoard(service.stores.db, { accountId, name: 'Notes' })
+    await pinFrame(service.stores.db, { accountId, boardId, frameId: frameIds[0]! })
+    await page.goto(url(`/boards/${boardId}?note=${frameIds[0]}`))
+    await page.getByLabel('Note').fill('A whole afternoon of thought.')
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Keep the note' }).click()
+    await page.getByRole('alert').getByText('You are no longer signed in. Not saved.').waitFor()
+    expect(await page.getByRole('alert').getByRole('link', { name: 'Sign in' }).getAttribute('target')).toBe('_blank')
+    const beside = await page.context().newPage()
+    await signIn(beside, service.stores.db, service.config.publicUrl, OP)
+    await beside.close()
+    expect(await page.getByLabel('Note').inputValue()).toBe('A whole afternoon of thought.')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.locator(`#pin-${frameIds[0]} .note`).getByText('A whole afternoon of thought.').waitFor()
+  })
+
+  test('a key with a fault stays to be mended, a new key is shown here, and Back leads out of it', async () => {
+    await page.goto(url('/boards'))
+    await page.goto(url('/keys'))
+    await page.getByLabel('Name').fill('Laptop')
+    const chosen = page.locator('input[name="scope"]:checked')
+    while ((await chosen.count()) > 0) await chosen.first().uncheck()
+    await page.getByRole('button', { name: /^Create/ }).click()
+    await page.getByText('Choose at least one scope.').waitFor()
+    expect([path(), await page.getByLabel('Name').inputValue()]).toEqual(['/keys', 'Laptop'])
+    await page.locator('input[name="scope"]').first().check()
+    await page.getByRole('button', { name: /^Create/ }).click()
+    await page.getByRole('heading', { name: '“Laptop” is ready' }).waitFor()
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('made')
+    expect(await page.locator('#made').getByRole('button', { name: 'Copy Key' }).count()).toBe(1)
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Your keys' }).waitFor()
+    expect(await page.locator('#made').count()).toBe(0)
+  })
+
+  test('after an action the page and the focus are where they were, and what was done is told', async () => {
+    await page.goto(url('/operator/accounts'))
+    const who = 'member3@example.org'
+    const button = page.getByRole('button', { name: `Set the plan of ${who}` })
+    const plan = page.getByLabel(`Plan of ${who}`, { exact: true })
+    await plan.selectOption('pro')
+    await button.focus()
+    const top = await page.evaluate(() => scrollY)
+    expect(top).toBeGreaterThan(0)
+    await Promise.all([page.waitForEvent('load'), button.press('Enter')])
+    await expect.poll(focused).toBe(`Set the plan of ${who}`)
+    expect(await page.evaluate(() => scrollY)).toBe(top)
+    expect(await plan.inputValue()).toBe('pro')
+    await page.locator('#live').getByText('Done.').waitFor()
+  })
+
+  test('offline a frame does not open: the wall stays and says so', async () => {
+    await page.goto(url('/'), { waitUntil: 'networkidle' })
+    await page.context().setOffline(true)
+    await page.locator(`#f-${frameIds[1]}`).click()
+    await page.locator('body > #toast').getByText('You are offline.').waitFor()
+    expect(path()).toBe('/')
+    await page.context().setOffline(false)
+    await page.locator('#toast').getByRole('button', { name: 'Retry' }).click()
+    await page.locator('dialog.over article').waitFor()
+  })
+})
