@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { listSaves } from '../../src/library/collections/saves.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
 const ADA = 'ada@example.org'
@@ -160,6 +160,50 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     expect(await pickedCards().count()).toBe(0)
     await at(3).click()
     await page.locator('dialog.over').waitFor()
+  })
+
+  test('a pin is told at once, and taken back with its reason where it is refused', async () => {
+    await openWall()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/web/boards', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.route('**/web/pins', async (route) => {
+      await held.promise
+      await route.fulfill({ status: 409, json: { code: 'conflict', message: 'The board is full.' } })
+    })
+    await card(3).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('b')
+    await page.getByLabel('New board').fill('Full')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Make and pin' }).click()
+    await page.locator('#toast').getByText('On “Full”.').waitFor()
+    expect(await pickedCards().count()).toBe(0)
+    held.resolve()
+    await page.locator('#toast').getByText('The board is full.').waitFor()
+    expect(await pickedCards().count()).toBe(1)
+    await page.unroute('**/web/boards')
+    await page.unroute('**/web/pins')
+  })
+
+  test('a finger saves from the wall', async () => {
+    const phone = await browser.open({ hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } })
+    await signIn(phone, service.stores.db, service.config.publicUrl, ADA)
+    await phone.goto(url('/'))
+    const heart = phone.locator(`#f-${frameIds[4]} ~ .heart`)
+    await heart.tap()
+    expect(await heart.getAttribute('aria-pressed')).toBe('true')
+    await phone.getByText('Frame saved.').first().waitFor()
+    expect(await saved()).toContain(frameIds[4])
+    expect((await heart.boundingBox())!.width).toBeGreaterThanOrEqual(44)
+    await picture(phone, 'touch-wall')
+    await expectAccessible(phone)
+    await heart.tap()
+    await phone.getByText('Frame removed from your saves.').first().waitFor()
+    expect(await saved()).not.toContain(frameIds[4])
+    await phone.context().close()
   })
 
   test('a long press selects on a touch screen, and a tap then adds', async () => {

@@ -1,5 +1,5 @@
 // Saving, pinning and selecting frames of a grid.
-import { announce, ask, openDialog, send, tell, toast, whoAmI } from './core.js'
+import { announce, ask, openDialog, readAnswer, send, tell, toast, whoAmI } from './core.js'
 
 const viewer = document.body.dataset.viewer
 /** @type {Set<string>} */
@@ -14,12 +14,28 @@ const cellOf = (id) => document.getElementById(`f-${id}`)?.closest('li')
 
 /** Marks the frames of a part that the person has saved, and those that are selected. @param {Element} part */
 export async function markSaved(part) {
+  addHearts(part)
   for (const id of picked) cellOf(id)?.setAttribute('data-picked', '')
   if (viewer === 'anyone') return
   const frame = [...part.querySelectorAll('.card-link')].map(frameOf)
   if (frame.length === 0) return
   const { saved } = await send('/web/saved', { frame }).catch(() => ({ saved: [] }))
   for (const id of saved) mark(id, true)
+}
+
+/** A finger does not hover: it finds a button on each frame. @param {Element} part */
+function addHearts(part) {
+  if (!matchMedia('(hover: none)').matches) return
+  for (const card of part.querySelectorAll('.card-link')) {
+    if (card.nextElementSibling) continue
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'heart'
+    button.ariaPressed = String(cellOf(frameOf(card))?.hasAttribute('data-saved'))
+    button.ariaLabel = `Save: ${card.querySelector('img')?.alt}`
+    button.addEventListener('click', () => toggleSave(frameOf(card)))
+    card.after(button)
+  }
 }
 
 /** Frames that the library holds as saved. The page may be ahead of it. @type {Set<string>} */
@@ -39,6 +55,7 @@ function show(id, on) {
   cell?.toggleAttribute('data-saved', on)
   const button = cell?.querySelector('#card-tools button')
   if (button) button.textContent = on ? 'Saved' : 'Save'
+  cell?.querySelector('.heart')?.setAttribute('aria-pressed', String(on))
   describe(id)
 }
 
@@ -99,22 +116,9 @@ export const toggleSave = (id) => save([id], !cellOf(id)?.hasAttribute('data-sav
 /** Asks for a board and pins frames to it. @param {readonly string[]} frame */
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
-  const boards = ask('/web/boards', { headers: { accept: 'application/json' } }).then((response) => response.json())
-  const [me, answer] = await Promise.all([whoAmI(), boards]).catch((error) => [undefined, error])
-  if (answer instanceof Error) return tell(answer, () => void pin(frame))
-  if (me?.plan !== 'pro') return toast('Boards need the pro plan.')
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
   const list = document.createElement('ul')
   list.className = 'pick-list'
-  for (const { id, name } of answer.boards ?? []) {
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.textContent = name
-    button.addEventListener('click', () => pinTo({ board: id }, name))
-    const item = document.createElement('li')
-    item.append(button)
-    list.append(item)
-  }
   const form = document.createElement('form')
   form.className = 'wall-form'
   form.innerHTML = `<label for="new-board">New board</label>
@@ -124,19 +128,45 @@ export async function pin(frame) {
     const name = String(new FormData(form).get('name'))
     pinTo({ name }, name)
   })
+  // It opens under the finger; the boards come into it.
   dialog.append(list, form)
+  try {
+    const boards = ask('/web/boards', { headers: { accept: 'application/json' } }).then(readAnswer)
+    const [me, answer] = await Promise.all([whoAmI(), boards])
+    if (me?.plan !== 'pro') throw new Error('Boards need the pro plan.')
+    for (const { id, name } of answer.boards) {
+      const button = document.createElement('button')
+      button.type = 'button'
+      button.textContent = name
+      button.addEventListener('click', () => pinTo({ board: id }, name))
+      const item = document.createElement('li')
+      item.append(button)
+      list.append(item)
+    }
+    // Who types a name already stays there.
+    if (form.contains(document.activeElement)) return
+    const first = list.querySelector('button') ?? form.querySelector('input')
+    first?.focus()
+  } catch (error) {
+    dialog.close()
+    tell(error, () => void pin(frame))
+  }
 
-  /** @param {Record<string, string>} to @param {string} name */
+  /** Told at once, and taken back where the library refuses. @param {Record<string, string>} to @param {string} name */
   async function pinTo(to, name) {
     dialog.close()
+    const were = frame.every((id) => picked.has(id)) ? [...picked] : []
+    if (were.length > 0) clearPicked()
+    const told = `On “${name}”.`
+    toast(told)
     try {
       const { board, pinned } = await send('/web/pins', { ...to, frame })
-      if (frame.every((id) => picked.has(id))) clearPicked()
-      toast(`On “${name}”.`, {
+      toast(told, {
         link: { href: `/boards/${board}`, label: 'To the board' },
         ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame: pinned }).catch(tell) } : {}),
       })
     } catch (error) {
+      for (const id of were) if (!picked.has(id)) pick(id)
       tell(error, () => pinTo(to, name))
     }
   }

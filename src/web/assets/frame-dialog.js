@@ -277,11 +277,21 @@ export function actOnFrames(saved) {
   on('submit', '.pin form', async (event, form) => {
     if (!(form instanceof HTMLFormElement)) return
     event.preventDefault()
+    const menu = form.closest('details')
+    const frame = String(new FormData(form).get('frame'))
+    const sent = send(form.action, new FormData(form))
+    // Told at once, and taken back where the library refuses.
+    menu?.removeAttribute('open')
+    menu?.querySelector('summary')?.focus()
+    toast('Pinned.')
     try {
-      const { board } = await send(form.action, new FormData(form))
-      form.closest('details')?.removeAttribute('open')
-      toast('Pinned.', { link: { href: `/boards/${board}`, label: 'To the board' } })
+      const { board, pinned } = await sent
+      toast('Pinned.', {
+        link: { href: `/boards/${board}`, label: 'To the board' },
+        ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame }).catch(tell) } : {}),
+      })
     } catch (error) {
+      menu?.setAttribute('open', '')
       tell(error, () => form.requestSubmit())
     }
   })
