@@ -88,15 +88,37 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
     expect(browser.faults).toEqual([])
   })
 
+  test('a tile shows its days in the one chart, where the focus stays', async () => {
+    const page = await openPage()
+    await page.locator('.u-over').waitFor()
+    await page.locator('.totals').getByRole('link', { name: 'Videos failed' }).press('Enter')
+    await page.getByRole('heading', { level: 2, name: 'Videos by day' }).waitFor()
+    await page.locator('.u-over').waitFor()
+    expect(await page.locator('figure').count()).toBe(1)
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/^Videos/)
+    expect(new URL(page.url()).searchParams.get('chart')).toBe('videos')
+    await expectAccessible(page)
+    await page.context().close()
+  })
+
   test('without script every chart is a picture with a name, above a table with the same figures', async () => {
     const page = await openPage({ javaScriptEnabled: false })
-    const charts = page.getByRole('img', { name: /by day, \d{4}-\d\d-\d\d to / })
-    expect(await charts.count()).toBe(3)
-    for (const chart of await charts.all()) expect(await chart.isVisible()).toBe(true)
-    expect(await page.locator('figure table').count()).toBe(3)
+    for (const [tile, title] of [
+      ['Searches', 'Searches by day'],
+      ['Cost of the model', 'Cost of the model by day'],
+      ['Videos failed', 'Videos by day'],
+      ['Boards made', 'Active accounts and new boards by day'],
+      ['Saves', 'Saves and pins by day'],
+    ] as const) {
+      await page.locator('.totals').getByRole('link', { name: tile, exact: true }).click()
+      await page.getByRole('heading', { level: 2, name: title }).waitFor()
+      const chart = page.getByRole('img', { name: new RegExp(`^${title}, \\d{4}-\\d\\d-\\d\\d to `) })
+      expect(await chart.isVisible()).toBe(true)
+      expect(await page.locator('figure table').count()).toBe(1)
+    }
     const names = await page.getByRole('heading', { level: 2 }).allTextContents()
     expect(names).toEqual([
-      'Saves and pins',
+      'Saves and pins by day',
       'Top frames',
       'Brands',
       'Techniques',

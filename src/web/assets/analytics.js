@@ -1,6 +1,6 @@
-// Makes charts of days zoomable. The figures come from the tables below them: nothing is loaded, and without script
-// the charts stay as they are.
-import { on } from './core.js'
+// Makes the chart of days zoomable, and the tiles choose it. The figures come from the table below it: without script
+// the chart stays as it is.
+import { announce, loadPage, on, swap, tell } from './core.js'
 import uPlot from './uplot.js'
 
 const HEIGHT = 260
@@ -8,7 +8,12 @@ const dark = matchMedia('(prefers-color-scheme: dark)')
 /** @type {(() => void)[]} */
 const draws = []
 
-for (const figure of document.querySelectorAll('figure[data-zoom]')) if (figure instanceof HTMLElement) enhance(figure)
+function enhanceAll() {
+  draws.length = 0
+  for (const figure of document.querySelectorAll('figure[data-zoom]'))
+    if (figure instanceof HTMLElement) enhance(figure)
+}
+enhanceAll()
 dark.addEventListener('change', () => {
   for (const draw of draws) draw()
 })
@@ -124,4 +129,18 @@ function dashOf(text) {
 on('change', '.range input', (_event, target) => {
   const form = target.closest('form')
   if (form instanceof HTMLFormElement && form.checkValidity()) form.requestSubmit()
+})
+
+// A tile shows its days in the chart, which stays where it is.
+on('click', '.totals a', async (/** @type {MouseEvent} */ event, link) => {
+  if (!(link instanceof HTMLAnchorElement) || event.metaKey || event.ctrlKey || event.shiftKey) return
+  event.preventDefault()
+  try {
+    swap(await loadPage(link.href), 'totals', 'chart')
+    enhanceAll()
+    history.replaceState(null, '', link.href)
+    announce(`${document.querySelector('#chart h2')?.textContent} is shown.`)
+  } catch (error) {
+    tell(error, () => link.click())
+  }
 })

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { FIGURES } from '../../library/analytics/figures.ts'
@@ -7,11 +8,12 @@ import { dayParameter, toDayRange } from '../../views/analytics.ts'
 import type { Actions } from '../actions.ts'
 import { html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { analyticsView, type Days } from './analytics-view.ts'
+import { analyticsView, CHARTS, type Days } from './analytics-view.ts'
 
 const parameters = {
   from: { schema: dayParameter, description: 'The first day.' },
   to: { schema: dayParameter, description: 'The last day.' },
+  chart: { schema: z.enum(CHARTS), description: 'The chart that is shown.' },
 } as const satisfies Parameters
 
 const TOP = 12
@@ -46,6 +48,7 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
       const body = analyticsView({
         ...range,
         ...days,
+        chart: query.chart ?? 'saves',
         ...series,
         countedThrough: through,
         top: { frame, brand, technique, subject },

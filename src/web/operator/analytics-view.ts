@@ -19,6 +19,8 @@ export interface Days {
 export interface AnalyticsFigures extends Days {
   from: string
   to: string
+  /** The one that is shown. */
+  chart: ChartName
   /** As many days before. */
   before: Days
   countedThrough: string | null
@@ -34,7 +36,7 @@ export interface AnalyticsFigures extends Days {
 const DAY_MS = 86_400_000
 const RANGES = [7, 30, 90, 365]
 
-/** The whole page. Everything is readable without script: script makes two of the charts zoomable. */
+/** The whole page. Everything is readable without script: script makes the chart zoomable. */
 export function analyticsView(figures: AnalyticsFigures): Html {
   const { countedThrough, terms } = figures
   return html`${operatorHead('analytics', 'Analytics')}
@@ -46,7 +48,7 @@ ${rangeForm(figures)}
       : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
   }</p>
 ${totals(figures)}
-${savesSection(figures)}
+${chartSection(figures)}
 ${topFrames(figures)}
 <div class="columns">
 ${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
@@ -99,33 +101,98 @@ function rangeForm({ from, to }: AnalyticsFigures): Html {
 <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form></div>`
 }
 
-/** The figures of the tiles. `isMoney`: dollars. */
-type Total = [name: string, of: (days: Days) => number, isMoney?: true]
+/** The figures of the tiles, each with the chart that shows its days. `isMoney`: dollars. */
+type Total = [name: string, chart: ChartName, of: (days: Days) => number, isMoney?: true]
 const TOTALS: readonly Total[] = [
-  ['Saves', ({ saves }) => sum(saves, 'saves')],
-  ['Pins', ({ saves }) => sum(saves, 'pins')],
-  ['Most active accounts in a day', ({ activity }) => most(activity, 'active_accounts')],
-  ['Boards made', ({ activity }) => sum(activity, 'boards_created')],
-  ['Videos ready', ({ videos }) => sum(videos, 'ready')],
-  ['Videos failed', ({ videos }) => sum(videos, 'failed')],
-  ['Searches', ({ searches }) => sum(searches, 'searches')],
-  ['Searches without a result', ({ searches }) => sum(searches, 'unanswered')],
-  ['Searches with a weak result', ({ searches }) => sum(searches, 'weak')],
-  ['Cost of the model', ({ model }) => sum(model, 'cost_usd'), true],
+  ['Saves', 'saves', ({ saves }) => sum(saves, 'saves')],
+  ['Pins', 'saves', ({ saves }) => sum(saves, 'pins')],
+  ['Most active accounts in a day', 'people', ({ activity }) => most(activity, 'active_accounts')],
+  ['Boards made', 'people', ({ activity }) => sum(activity, 'boards_created')],
+  ['Videos ready', 'videos', ({ videos }) => sum(videos, 'ready')],
+  ['Videos failed', 'videos', ({ videos }) => sum(videos, 'failed')],
+  ['Searches', 'searches', ({ searches }) => sum(searches, 'searches')],
+  ['Searches without a result', 'searches', ({ searches }) => sum(searches, 'unanswered')],
+  ['Searches with a weak result', 'searches', ({ searches }) => sum(searches, 'weak')],
+  ['Cost of the model', 'cost', ({ model }) => sum(model, 'cost_usd'), true],
 ]
+
+export const CHARTS = ['saves', 'people', 'videos', 'searches', 'cost'] as const
+type ChartName = (typeof CHARTS)[number]
+
+interface Chart {
+  title: string
+  of: (days: Days) => FigureRow[]
+  columns: Column[]
+  /** What stands before its figures. */
+  prefix?: string
+}
+
+const CHART: Record<ChartName, Chart> = {
+  saves: {
+    title: 'Saves and pins',
+    of: ({ saves }) => saves,
+    columns: [
+      { name: 'Saves', column: 'saves' },
+      { name: 'Pins', column: 'pins' },
+      { name: 'Unsaves', column: 'unsaves' },
+      { name: 'Unpins', column: 'unpins' },
+    ],
+  },
+  people: {
+    title: 'Active accounts and new boards',
+    of: ({ activity }) => activity,
+    columns: [
+      { name: 'Active accounts', column: 'active_accounts' },
+      { name: 'Boards made', column: 'boards_created' },
+    ],
+  },
+  videos: {
+    title: 'Videos',
+    of: ({ videos }) => videos,
+    columns: [
+      { name: 'Queued', column: 'queued' },
+      { name: 'Ready', column: 'ready' },
+      { name: 'Failed', column: 'failed' },
+    ],
+  },
+  searches: {
+    title: 'Searches',
+    of: ({ searches }) => searches,
+    columns: [
+      { name: 'Searches', column: 'searches' },
+      { name: 'Without a result', column: 'unanswered' },
+      { name: 'With a weak result', column: 'weak' },
+    ],
+  },
+  cost: {
+    title: 'Cost of the model',
+    of: ({ model }) => model,
+    columns: [{ name: 'Cost', column: 'cost_usd', format: dollars }],
+    prefix: '$',
+  },
+}
 
 const most = (rows: readonly FigureRow[], column: string): number =>
   Math.max(0, ...rows.map((row) => Number(row[column])))
 
+/** Each tile shows its days in the chart below. */
 function totals(figures: AnalyticsFigures): Html {
-  const tiles = TOTALS.map(([name, of, isMoney]) => {
-    const value = of(figures)
-    const shown = isMoney ? dollars(value) : thousands(value)
-    return html`<div><dt>${name}</dt><dd>${shown}
-<span class="hint">${change(value, of(figures.before))}</span></dd></div>`
+  const { from, to, before, chart } = figures
+  const tiles = TOTALS.map(([name, of, value, isMoney]) => {
+    const now = value(figures)
+    const shown = isMoney ? dollars(now) : thousands(now)
+    const here = of === chart && trusted(' aria-current="true"')
+    return html`<div><dt><a href="/operator/analytics?from=${from}&to=${to}&chart=${of}#chart"${here}>${name}</a></dt>
+<dd>${shown} <span class="hint">${change(now, value(before))}</span></dd></div>`
   })
-  return html`<dl class="totals">${tiles}</dl>
-<p class="hint">The change is that against as many days before.</p>`
+  return html`<div id="totals"><dl class="totals">${tiles}</dl>
+<p class="hint">The change is that against as many days before. A name shows its days below.</p></div>`
+}
+
+function chartSection(figures: AnalyticsFigures): Html {
+  const { title, of, columns, prefix = '' } = CHART[figures.chart]
+  return html`<section id="chart"><h2>${title} by day</h2>
+${dayFigure({ title: `${title} by day`, rows: of(figures), columns, zoom: prefix })}</section>`
 }
 
 /** In words of a tile: `+12 %`. Nothing to compare with is no change. */
@@ -148,7 +215,7 @@ interface Column {
   format?: (value: number) => string
 }
 
-/** A chart of days above its table. `zoom`: the prefix of its figures, for charts that script makes zoomable. */
+/** A chart of days above its table. `zoom`: the prefix of its figures. A script makes it zoomable. */
 function dayFigure({
   title,
   rows: all,
@@ -158,7 +225,7 @@ function dayFigure({
   title: string
   rows: FigureRow[]
   columns: Column[]
-  zoom?: string
+  zoom: string
 }): Html {
   const rows = fromFirst(all, columns)
   const days = daysOf(rows)
@@ -167,7 +234,7 @@ function dayFigure({
   const label = `${title}, ${days[0]} to ${days.at(-1)}`
   const cell = (row: FigureRow, { column, format: show = String }: Column) =>
     html`<td data-value="${row[column] ?? ''}">${row[column] === null ? '' : show(Number(row[column]))}</td>`
-  return html`<figure${zoom !== undefined && html` data-zoom="${zoom}"`}>${legend(columns.map(({ name }) => name))}
+  return html`<figure data-zoom="${zoom}">${legend(columns.map(({ name }) => name))}
 ${lineChart({ title: label, days, lines, ...(format ? { format } : {}) })}
 <details><summary>Table: ${title.toLowerCase()}</summary><div class="scroll" tabindex="0" role="region"
 aria-label="${title}"><table><thead><tr><th scope="col">Day</th>${columns.map(
@@ -175,17 +242,6 @@ aria-label="${title}"><table><thead><tr><th scope="col">Day</th>${columns.map(
   )}</tr></thead><tbody>${rows.map(
     (row) => html`<tr><th scope="row">${row.key}</th>${columns.map((column) => cell(row, column))}</tr>`,
   )}</tbody></table></div></details></figure>`
-}
-
-function savesSection({ saves }: AnalyticsFigures): Html {
-  const columns = [
-    { name: 'Saves', column: 'saves' },
-    { name: 'Pins', column: 'pins' },
-    { name: 'Unsaves', column: 'unsaves' },
-    { name: 'Unpins', column: 'unpins' },
-  ]
-  return html`<section><h2>Saves and pins</h2>
-${dayFigure({ title: 'Saves and pins by day', rows: saves, columns, zoom: '' })}</section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
@@ -240,14 +296,9 @@ function countTable(
 
 const STAGES = ['fetching', 'extracting', 'annotating']
 
-function videosSection({ videos, failures, stages }: AnalyticsFigures): Html {
+function videosSection({ failures, stages }: AnalyticsFigures): Html {
   const inOrder = stages.toSorted((a, b) => STAGES.indexOf(a.key ?? '') - STAGES.indexOf(b.key ?? ''))
-  const columns = [
-    { name: 'Queued', column: 'queued' },
-    { name: 'Ready', column: 'ready' },
-    { name: 'Failed', column: 'failed' },
-  ]
-  return html`<section><h2>Videos</h2>${dayFigure({ title: 'Videos by day', rows: videos, columns })}
+  return html`<section><h2>Videos</h2>
 <div class="columns"><section><h3>Time per stage</h3>${
     stages.length === 0
       ? html`<p class="empty">No video ended in these days.</p>`
@@ -272,20 +323,18 @@ function videosSection({ videos, failures, stages }: AnalyticsFigures): Html {
   }<p class="hint"><a href="/operator?show=failed">Failed videos</a></p></section></div></section>`
 }
 
-function modelSection({ model, models }: AnalyticsFigures): Html {
-  const columns = [{ name: 'Cost', column: 'cost_usd', format: dollars }]
+function modelSection({ models }: AnalyticsFigures): Html {
   return html`<section><h2>Cost of the model</h2>${
     models.length === 0
       ? html`<p class="empty">No model was called in these days.</p>`
-      : html`${dayFigure({ title: 'Cost of the model by day', rows: model, columns, zoom: '$' })}
-${countTable(
-  'Model',
-  'Cost',
-  models.map(({ key, cost_usd, calls }) => ({
-    name: html`${key} <span class="hint">${counted(Number(calls), 'call')}</span>`,
-    value: Number(cost_usd ?? 0),
-    shown: cost_usd === null ? 'no price' : dollars(Number(cost_usd)),
-  })),
-)}`
+      : html`${countTable(
+          'Model',
+          'Cost',
+          models.map(({ key, cost_usd, calls }) => ({
+            name: html`${key} <span class="hint">${counted(Number(calls), 'call')}</span>`,
+            value: Number(cost_usd ?? 0),
+            shown: cost_usd === null ? 'no price' : dollars(Number(cost_usd)),
+          })),
+        )}`
   }</section>`
 }
