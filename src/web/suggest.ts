@@ -16,7 +16,7 @@ const MOST = 4
 const LONGEST = 80
 
 interface Suggestion {
-  kind: 'technique' | 'brand' | 'video'
+  kind: 'technique' | 'brand' | 'video' | 'search'
   label: string
   hint: string
   href: string
@@ -47,9 +47,10 @@ const suggestParameters = { q: { schema: freeText(LONGEST), description: 'What i
 async function suggest(search: LibrarySearch, q: string): Promise<{ suggestions: Suggestion[] }> {
   if (q.trim() === '') return { suggestions: [] }
   const { techniques, brands, videos } = await search.search({ q, limit: MOST, namesOnly: true })
-  return {
-    suggestions: [
-      ...techniques.map(
+  const named: Suggestion[] = [
+    ...techniques
+      .filter(({ document }) => document.frame_count > 0)
+      .map(
         ({ document: { slug, name, frame_count, image_path } }): Suggestion => ({
           kind: 'technique',
           label: capitalized(name),
@@ -58,7 +59,9 @@ async function suggest(search: LibrarySearch, q: string): Promise<{ suggestions:
           image: image_path,
         }),
       ),
-      ...brands.map(
+    ...brands
+      .filter(({ document }) => document.frame_count > 0)
+      .map(
         ({ document: { name, frame_count, image_path } }): Suggestion => ({
           kind: 'brand',
           label: name,
@@ -67,15 +70,18 @@ async function suggest(search: LibrarySearch, q: string): Promise<{ suggestions:
           image: image_path,
         }),
       ),
-      ...videos.map(
-        ({ document: { id, title, author, image_path } }): Suggestion => ({
-          kind: 'video',
-          label: title,
-          hint: author ?? '',
-          href: `/videos/${id}`,
-          image: image_path,
-        }),
-      ),
-    ],
-  }
+    ...videos.map(
+      ({ document: { id, title, author, image_path } }): Suggestion => ({
+        kind: 'video',
+        label: title,
+        hint: author ?? '',
+        href: `/videos/${id}`,
+        image: image_path,
+      }),
+    ),
+  ]
+  if (named.length === 0) return { suggestions: [] }
+  const words = q.trim()
+  const last = { label: `Search frames for “${words}”`, href: `/?q=${encodeURIComponent(words)}` }
+  return { suggestions: [...named, { kind: 'search', hint: '', image: null, ...last }] }
 }

@@ -1,9 +1,29 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
-import { DERIVED, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import {
+  DERIVED,
+  DERIVED_NAMES,
+  type DerivedName,
+  KINDS,
+  PLATFORMS,
+  SHOTS,
+  SUBJECTS,
+  SURFACES,
+  TONES,
+  ZONES,
+} from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
-import { FILTER_NAMES, type FilterName, omit, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
+import {
+  FILTER_NAMES,
+  type FilterName,
+  isNarrowed,
+  omit,
+  stateOf,
+  toggled,
+  type WallValues,
+  wallUrl,
+} from './wall-address.ts'
 import { capitalized, counted, thousands, valueLabel } from './words.ts'
 
 /** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */
@@ -35,8 +55,12 @@ const MENUS: readonly Menu[] = [
   { name: 'author', label: 'Brand', more: { href: '/brands', label: 'All brands' } },
   { name: 'surface', label: 'Surface', values: SURFACES },
   { name: 'shot', label: 'Shot', values: SHOTS },
-  { name: 'zone', label: 'Face', values: ZONES },
+]
+
+/** What is asked for less often stands in one menu. */
+const RARE: readonly Menu[] = [
   { name: 'tone', label: 'Tone', values: TONES },
+  { name: 'zone', label: 'Face', values: ZONES },
   { name: 'kind', label: 'Kind', values: KINDS },
   { name: 'platform', label: 'Platform', values: PLATFORMS },
 ]
@@ -44,8 +68,34 @@ const MENUS: readonly Menu[] = [
 export function filterMenus(data: FiltersData): Html {
   const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
   return html`<div class="filters" id="filters" role="group" aria-label="Filters">
-${first}${second}${third}${colorMenu(data)}${rest}${viewMenu(data)}
+${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(data)}
 </div>`
+}
+
+/** Rare filters, and what is measured of each picture. The latter are not counted. */
+function moreMenu(data: FiltersData): Html {
+  const { values } = data
+  const rare = RARE.map((menu) => {
+    const picks = picksOf(data, menu)
+    return picks.length > 0 && html`<h2>${menu.label}</h2><ul class="pick-list pick-list-${menu.name}">${picks}</ul>`
+  })
+  const measured = DERIVED_NAMES.map((name) => {
+    const picks = DERIVED[name].values.map((value) => pick(values, name, value, valueLabel(value)))
+    return html`<h2>${MEASURED[name]}</h2><ul class="pick-list">${picks}</ul>`
+  })
+  const names = [...RARE.map(({ name }) => name), ...DERIVED_NAMES]
+  const chosen = names.reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
+  return fold('more', 'More', chosen, html`${rare}${measured}`)
+}
+
+const MEASURED: Record<DerivedName, string> = {
+  part: 'Part of the film',
+  within: 'Within',
+  orientation: 'Orientation',
+  faces: 'Faces',
+  space: 'Bare ground',
+  lettering: 'Lettering',
+  described: 'Described',
 }
 
 /** A part that folds out. `name` makes the browser close the others. */
@@ -55,19 +105,30 @@ function fold(id: string, label: string, chosen: number, panel: Html): Html {
 <summary>${label}${count}</summary><div class="panel">${panel}</div></details>`
 }
 
-function attributeMenu({ values, facets, vocabulary }: FiltersData, menu: Menu): Html | false {
+/** Stays in its place among frames that have none. An empty library has no menus. */
+function attributeMenu(data: FiltersData, menu: Menu): Html | false {
+  const { values, total } = data
   const { name, label, more } = menu
+  const picks = picksOf(data, menu)
+  if (total === 0 && !isNarrowed(values)) return false
+  const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
+  const list =
+    picks.length > 0
+      ? html`<ul class="pick-list pick-list-${name}">${picks}</ul>`
+      : html`<p class="hint">None of these frames has one.</p>`
+  return fold(name, label, values[name]?.length ?? 0, html`${list}${all}`)
+}
+
+function picksOf({ values, facets, vocabulary }: FiltersData, menu: Menu): Html[] {
+  const { name } = menu
   const chosen: readonly string[] = values[name] ?? []
   const counts = new Map(Object.entries(facets?.[name] ?? {}))
-  const listed = menu.values ?? mostFrequent(counts)
-  const shown = [...new Set([...(menu.values ? [] : chosen), ...listed])].filter(
+  const candidates = menu.values ?? mostFrequent(counts)
+  const shown = [...new Set([...(menu.values ? [] : chosen), ...candidates])].filter(
     (value) => chosen.includes(value) || (counts.get(value) ?? 0) > 0,
   )
-  if (shown.length === 0) return false
   const labelOf = namer(name, vocabulary)
-  const picks = shown.map((value) => pick(values, name, value, labelOf(value), counts.get(value) ?? 0))
-  const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
-  return fold(name, label, chosen.length, html`<ul class="pick-list pick-list-${name}">${picks}</ul>${all}`)
+  return shown.map((value) => pick(values, name, value, labelOf(value), counts.get(value) ?? 0))
 }
 
 function mostFrequent(counts: ReadonlyMap<string, number>): string[] {
@@ -85,14 +146,13 @@ function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (val
   return (slug) => capitalized(names.get(slug) ?? valueLabel(slug))
 }
 
-function pick(values: WallValues, name: FilterName, value: string, label: string, count: number): Html {
+function pick(values: WallValues, name: FilterName, value: string, label: string, count?: number): Html {
   const on = (values[name] as readonly string[] | undefined)?.includes(value)
   const current = on && trusted(' aria-current="true"')
+  const counted = count !== undefined && html` <span class="n">${thousands(count)}</span>`
   return html`<li class="v-${value.replace(/[^\w-]/g, '')}"><a class="choice" id="pick-${name}-${encodeURIComponent(
     value,
-  )}" href="${wallUrl(toggled(values, name, value))}"${current}>${label} <span class="n">${thousands(
-    count,
-  )}</span></a></li>`
+  )}" href="${wallUrl(toggled(values, name, value))}"${current}>${label}${counted}</a></li>`
 }
 
 /** What the library holds, not a wheel of everything. The same colours on every page: a choice never moves them. */
@@ -192,6 +252,6 @@ export function countLine({ values, total }: FiltersData): Html {
   const page = values.page ?? 1
   const pages = Math.ceil(total / PAGE_SIZE)
   return html`<p class="count" id="count">${total > 0 && counted(total, 'frame')}${
-    page > 1 && pages >= page && `, page ${thousands(page)} of ${thousands(pages)}`
+    page > 1 && pages >= page && html`<span class="place-of">, page ${thousands(page)} of ${thousands(pages)}</span>`
   }</p>`
 }

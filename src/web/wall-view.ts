@@ -6,7 +6,7 @@ import { type Html, html, trusted } from './html.ts'
 import type { Viewer } from './layout.ts'
 import { FILTER_NAMES, hasFilter, isNarrowed, omit, type WallValues, wallUrl } from './wall-address.ts'
 import { chosenFilters, countLine, type FiltersData, filterMenus, stateFields } from './wall-filters.ts'
-import { counted } from './words.ts'
+import { capitalized, counted, valueLabel } from './words.ts'
 
 export interface WallData {
   values: WallValues
@@ -34,11 +34,12 @@ export function wallPage(data: WallData): Html {
     placeholder="Search what frames show, say and teach">
   <span id="search-state">${stateFields(omit(values, 'q', 'page'))}</span>
   <button class="primary">Search</button>
+  ${countLine(filters)}
 </form>
 ${filterMenus(filters)}
 </div>
 ${chosenFilters(filters)}
-<div class="about-wall">${countLine(filters)}${underWayLine(data)}</div>
+<div class="about-wall">${underWayLine(data)}</div>
 <div id="reading">${readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))}</div>
 <div class="wall" id="wall" data-page="${page}" data-pages="${Math.ceil(total / PAGE_SIZE)}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
@@ -77,12 +78,13 @@ This page shows them as soon as a video is ready, usually within a minute.</p></
 <p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
 }
 
-function nothingFound({ values, found }: WallData): Html {
+function nothingFound({ values, found, vocabulary }: WallData): Html {
   const ways = (found.loosened ?? []).flatMap((one) => loosenedLink(values, one))
   return html`<div class="empty"><h2>No frames match</h2>
 <p>${whatToTry(values)}</p>
 ${ways.length > 0 && html`<ul class="ways">${ways}</ul>`}
 ${undescribed(values, found)}
+${techniquesToTry(vocabulary)}
 <p><a class="button" href="/">Show all frames</a></p></div>`
 }
 
@@ -97,7 +99,19 @@ function undescribed(values: WallValues, { undescribed: count }: WallData['found
 
 function whatToTry(values: WallValues): string {
   if (hasFilter(values)) return values.q === undefined ? 'Remove a filter.' : 'Remove a filter or try another word.'
-  return values.q === undefined ? 'There are fewer pages than that.' : 'Try another word.'
+  if (values.q === undefined) return 'There are fewer pages than that.'
+  return 'Check the spelling, or try another word: no text, film or brand has this one, or one like it.'
+}
+
+/** Where to begin instead: what many frames show. */
+function techniquesToTry(vocabulary: readonly TechniqueDocument[]): Html | false {
+  const most = vocabulary.filter((one) => one.frame_count > 0).sort((a, b) => b.frame_count - a.frame_count)
+  const picks = most.slice(0, 6).map(({ slug, name, frame_count }) => {
+    const href = wallUrl({ technique: [slug] })
+    return html`<li><a class="choice" href="${href}">${capitalized(name)}
+<span class="n">${frame_count}</span></a></li>`
+  })
+  return picks.length > 0 && html`<p>Or begin with what many frames show:</p><ul class="pick-list ways">${picks}</ul>`
 }
 
 function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html | [] {
@@ -128,30 +142,43 @@ const MAX_VALUES = 2
 /** One line that says how a question was read; nothing for plain words that every frame meets. `exact`: its address. */
 function readingLine(read: ReadAs | undefined, exact: (q: string) => string): Html | false {
   if (!read || isPlain(read)) return false
-  const words = read.words.map(({ word, as }, n) => html`${n > 0 && ', '}<b>${word}</b> (${takenFor(as)})`)
-  return html`<p class="reading">Read as ${words}.
-${read.let_go.length > 0 && html`No frame meets every word; some lack ${list(read.let_go)}.`}
-${read.without.length > 0 && html`Left out: ${list(read.without)}.`}
-${read.ignored.length > 0 && html`Ignored: ${list(read.ignored)}.`}
-<a href="${exact(exactly(read))}">Search for exactly these words</a></p>`
+  const kept = read.words.filter(({ word }) => !read.let_go.includes(word))
+  const guessed = kept.filter(({ as }) => as.some((one) => GUESS.test(one)))
+  const named = read.words.filter(({ as }) => as.some((one) => one.includes('=')))
+  const isClose = guessed.length > 0 || read.let_go.length > 0
+  const meant = kept.length > 0 ? kept : read.words
+  return html`<p class="reading">${
+    isClose && html`No exact match. Close results for ${listed(meant.map(({ word, as }) => bold(guessOf(as) ?? word)))}`
+  }${isClose && (read.let_go.length > 0 ? html`; some lack ${list(read.let_go)}.` : '.')}
+${named.map(({ word, as }) => html`${bold(word)} also finds ${takenFor(as)}. `)}
+${read.without.length > 0 && html`Without ${list(read.without)}.`}
+${read.ignored.length > 0 && html`Not searched: ${list(read.ignored)}.`}
+<a href="${exact(exactly(read))}">Only these exact words</a></p>`
 }
+
+/** How a search tells that it found another word for one that the library lacks. */
+const GUESS = /^(?:typo|beginning|part) of (.+)$/
+
+const guessOf = (as: readonly string[]) => as.map((one) => GUESS.exec(one)?.[1]).find((one) => one !== undefined)
+const bold = (word: string) => html`<b>${word}</b>`
+const listed = (parts: readonly Html[]) => parts.map((part, n) => html`${n > 0 && ', '}${part}`)
 
 function isPlain({ words, without, ignored, let_go }: ReadAs): boolean {
   const isText = words.every(({ as }) => as.every((one) => one === 'text' || one === 'exact text'))
   return words.length === 0 || (isText && without.length === 0 && ignored.length === 0 && let_go.length === 0)
 }
 
-/** `tone dark or text` for `tone=dark` and `text`. */
+/** `tone: dark` for `tone=dark`; what words find by their text goes without saying. */
 function takenFor(as: readonly string[]): string {
   const values = Map.groupBy(
     as.filter((one) => one.includes('=')),
     (one) => one.slice(0, one.indexOf('=')),
   )
   const attributes = [...values].map(([attribute, named]) => {
-    const shown = named.slice(0, MAX_VALUES).map((one) => one.slice(attribute.length + 1))
-    return `${attribute} ${shown.join(', ')}${named.length > MAX_VALUES ? ' …' : ''}`
+    const shown = named.slice(0, MAX_VALUES).map((one) => valueLabel(one.slice(attribute.length + 1)))
+    return `${attribute === 'zone' ? 'face' : attribute} ${shown.join(', ')}${named.length > MAX_VALUES ? ' …' : ''}`
   })
-  return [...attributes, ...as.filter((one) => !one.includes('='))].join(' or ')
+  return attributes.join(' or ')
 }
 
 /** The same words as texts alone. */

@@ -25,11 +25,11 @@ test('the address of a video leads to its frames; one that is not in the library
   expect([known.status, known.headers.get('location')]).toEqual([302, `/videos/${library.videos.youtube}`])
   const unknown = await open(`?q=${encodeURIComponent('https://youtu.be/aaaaaaaaaaa')}`)
   expect(unknown.status).toBe(200)
-  expect(await unknown.text()).toContain('Try another word.')
+  expect(await unknown.text()).toContain('Check the spelling')
 })
 
 test('a wall without frames names only what can be changed', async () => {
-  expect(await textOf('?q=xylophone')).toContain('<p>Try another word.</p>')
+  expect(await textOf('?q=xylophone')).toContain('<p>Check the spelling, or try another word')
   expect(await textOf('?q=xylophone&tone=dark')).toContain('<p>Remove a filter or try another word.</p>')
   expect(await textOf('?author=Unknown')).toContain('<p>Remove a filter.</p>')
   expect(await textOf('?page=99')).toContain('<p>There are fewer pages than that.</p>')
@@ -115,17 +115,16 @@ test('one question in two orders is one page and one search', async () => {
 test('the page says how a question was read, with a link to the exact words', async () => {
   const page = await textOf('?q=dark+terminal+of+a+unicorn&subject=terminal')
   const line = /<p class="reading">(.*?)<\/p>/s.exec(page)![1]!
-  expect(line).toContain('<b>dark</b> (tone dark or text), <b>terminal</b> (subject terminal or text)')
-  expect(line).toContain('No frame meets every word; some lack')
-  expect(line).toContain('unicorn')
-  expect(line).toContain('Ignored: of, a.')
-  expect(new URL(links(page).get('Search for exactly these words')!, library.service.url).searchParams.get('q')).toBe(
+  expect(line).toContain('No exact match. Close results for <b>terminal</b>; some lack dark, unicorn.')
+  expect(line).toContain('<b>dark</b> also finds tone Dark. <b>terminal</b> also finds subject Terminal.')
+  expect(line).toContain('Not searched: of, a.')
+  expect(new URL(links(page).get('Only these exact words')!, library.service.url).searchParams.get('q')).toBe(
     '"dark" "terminal" "unicorn"',
   )
   expect(await textOf('?q=heron')).not.toContain('class="reading"')
   expect(await textOf('')).not.toContain('class="reading"')
   const left = await textOf('?q=chart+-dark')
-  expect(left).toContain('Left out: dark.')
+  expect(left).toContain('Without dark.')
 })
 
 test('links to a frame, a video and a technique unfurl where they are pasted', async () => {

@@ -24,6 +24,7 @@ export function openSuggestions(input) {
   box.setAttribute('aria-label', 'Suggestions')
   box.hidden = true
   input.form?.append(box)
+  box.addEventListener('click', () => close())
 
   const options = () => [...box.children].filter((one) => one instanceof HTMLAnchorElement)
 
@@ -108,7 +109,7 @@ function option({ kind, label, hint, href, image }, n) {
   text.textContent = label
   const more = document.createElement('span')
   more.className = 'kind'
-  more.textContent = [kind, hint].filter(Boolean).join(', ')
+  more.textContent = kind === 'search' ? '' : [kind, hint].filter(Boolean).join(', ')
   link.append(picture, text, more)
   return link
 }

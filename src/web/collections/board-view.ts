@@ -4,7 +4,7 @@ import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { exportLinks, menu, notices, pickCard, planNotice, type Told } from './parts.ts'
+import { emptyState, exportLinks, menu, notices, pickCard, planNotice, type Told } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
 
@@ -67,7 +67,10 @@ ${total === 0 && EMPTY}
 ${pager(data)}`
 }
 
-const EMPTY = html`<p class="empty">Nothing is pinned yet. Select frames on the <a href="/">wall</a> and pin them.</p>`
+const EMPTY = emptyState(
+  'The frames of this board will be here',
+  html`Open a frame on the wall and press <kbd>b</kbd> or <b>Board</b>. Then arrange them here, and share the link.`,
+)
 
 interface Placed {
   path: string

@@ -3,7 +3,7 @@ import type { toBoards } from '../../views/collections.ts'
 import { counted, formToken } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import { notices, pager, planNotice, type Told } from './parts.ts'
+import { emptyState, notices, pager, planNotice, type Told } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
 
@@ -25,10 +25,16 @@ ${notices(visitor, told)}${planNotice(visitor)}
   <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
   <button class="primary">Make</button>
 </form>
-${boards.length === 0 && html`<p class="empty">There is no board yet. Make one, then pin frames from the wall.</p>`}
+${boards.length === 0 && after === undefined && EMPTY}
 <ul class="boards">${boards.map(boardCard)}</ul>
 ${pager('/boards', after, next)}`
 }
+
+const EMPTY = emptyState(
+  'Your boards will be here',
+  html`A board keeps frames in your order, each with a note. Name one above, or open a frame on the wall and
+  press <kbd>b</kbd> or <b>Board</b>.`,
+)
 
 function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {
   return html`<li><a href="/boards/${id}">

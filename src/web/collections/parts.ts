@@ -26,6 +26,15 @@ ${
 }`
 }
 
+/** Where nothing is yet: what will be there, and how to begin. */
+export function emptyState(title: string, how: Html): Html {
+  return html`<div class="empty begin">
+<span class="ghosts" aria-hidden="true"><span></span><span></span><span></span></span>
+<h2>${title}</h2>
+<p>${how}</p>
+<p><a class="button" href="/">To the wall</a></p></div>`
+}
+
 export function planNotice({ account }: Visitor): Html | false {
   return (
     account.plan !== 'pro' &&

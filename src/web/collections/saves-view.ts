@@ -2,7 +2,7 @@ import type { SavedFrame } from '../../views/collections.ts'
 import { counted, formToken } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import { exportLinks, notices, pager, pickCard, planNotice, type Told } from './parts.ts'
+import { emptyState, exportLinks, notices, pager, pickCard, planNotice, type Told } from './parts.ts'
 
 interface SavesData {
   visitor: Visitor
@@ -28,5 +28,8 @@ ${total === 0 ? EMPTY : html`<div class="tools">${exportLinks('/saves/export')}<
 ${pager('/saves', after, next)}`
 }
 
-const EMPTY = html`<p class="empty">You have saved nothing yet. Open a frame on the <a href="/">wall</a> and save it, or
-  select several there.</p>`
+const EMPTY = emptyState(
+  'What you save will be here',
+  html`The newest comes first. Open a frame on the wall and press <kbd>s</kbd> or <b>Save</b>; a long press or
+  <kbd>x</kbd> selects several.`,
+)

@@ -1,0 +1,117 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let page: Page
+  let accountId: string
+  beforeAll(async () => {
+    service = await openService({ pages: true })
+    const { db } = service.stores
+    await seedVideo(db, {
+      title: 'Coffee at dawn',
+      author: 'Northwind',
+      durationSec: 60,
+      frames: Array.from({ length: 12 }, (_, n) => ({ tSec: n, caption: 'Coffee is poured', technique: 'whip-pan' })),
+    })
+    await service.drain()
+    browser = await openBrowser(service.config.publicUrl)
+    page = await browser.open()
+    accountId = (await ensureAccount(db, { email: 'ada@example.org', plan: 'pro' })).account.id
+    await signIn(page, db, service.config.publicUrl, 'ada@example.org')
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+  const url = (path: string) => service.config.publicUrl + path
+
+  test('saves, boards and a board say what will be there and how to begin', async () => {
+    const { id } = await createBoard(service.stores.db, { accountId, name: 'Openings' })
+    const other = await browser.open()
+    await ensureAccount(service.stores.db, { email: 'new@example.org', plan: 'pro' })
+    await signIn(other, service.stores.db, service.config.publicUrl, 'new@example.org')
+    for (const [reader, path, heading] of [
+      [page, '/saves', 'What you save will be here'],
+      [page, `/boards/${id}`, 'The frames of this board will be here'],
+      [other, '/boards', 'Your boards will be here'],
+    ] as const) {
+      await reader.goto(url(path))
+      await reader.getByRole('heading', { level: 2, name: heading }).waitFor()
+      await expectAccessible(reader)
+      await picture(reader, `empty${path.replaceAll('/', '-')}`)
+      await reader.getByRole('link', { name: 'To the wall' }).click()
+      await reader.locator('#wall .card-link').first().waitFor()
+    }
+  })
+
+  test('nothing found: the spelling, and where to begin instead', async () => {
+    await page.goto(url('/?q=xyzzyqq'))
+    await page.getByText('Check the spelling').waitFor()
+    await expectAccessible(page)
+    await page
+      .locator('.ways')
+      .getByRole('link', { name: /Whip.pan/ })
+      .click()
+    await expect.poll(() => page.locator('#count').textContent()).toBe('12 frames')
+  })
+
+  test('a misspelt word is told as a person would', async () => {
+    await page.goto(url('/?q=cofee'))
+    await page.getByText('No exact match. Close results for coffee.').waitFor()
+  })
+
+  test('suggestions leave the count alone, and end with the search of frames', async () => {
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(url('/'))
+      await page.locator('#q').pressSequentially('cof')
+      const last = page.locator('#suggestions a').last()
+      await last.getByText('Search frames for “cof”').waitFor()
+      const box = (await page.locator('#suggestions').boundingBox())!
+      // The count is put in anew while the wall follows what is typed.
+      await page.waitForURL(/q=cof/)
+      const count = (await page.locator('#count').boundingBox())!
+      expect(count.y + count.height, `at ${width}`).toBeLessThanOrEqual(box.y)
+      await last.click()
+      await page.locator('#suggestions').waitFor({ state: 'hidden' })
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+  })
+
+  test('what is measured of a picture is a filter under More, and no menu leaves its place', async () => {
+    await page.goto(url('/'))
+    const menus = () =>
+      page
+        .locator('#filters summary')
+        .evaluateAll((all) => all.map(({ firstChild }) => firstChild?.textContent?.trim()))
+    const before = await menus()
+    await page.locator('#menu-more summary').click()
+    await page.locator('#menu-more').getByRole('link', { name: 'Landscape' }).click()
+    await page.waitForURL(/orientation=landscape/)
+    await page.locator('#chosen').getByText('Orientation: Landscape').waitFor()
+    await expectAccessible(page)
+    await page.goto(url('/?orientation=portrait'))
+    expect(await menus()).toEqual(before)
+  })
+
+  test('at 200 % zoom what stays at the top takes a tenth of the height at most', async () => {
+    await page.setViewportSize({ width: 640, height: 450 })
+    await page.goto(url('/'))
+    const share = await page.evaluate(() => {
+      scrollTo(0, 200)
+      const held = [...document.querySelectorAll('header, .wall-tools')].map(
+        (one) => one.getBoundingClientRect().bottom,
+      )
+      return Math.max(0, ...held) / innerHeight
+    })
+    expect(share).toBeLessThanOrEqual(0.1)
+    await page.setViewportSize({ width: 1280, height: 900 })
+  })
+})
