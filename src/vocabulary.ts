@@ -70,6 +70,10 @@ export type PictureMeasure =
   | 'blue_cast'
   | 'red_cast'
 
+/** `measuring` is the decode of a draft, and the reading of its text. */
+export const DRAFT_STATES = ['queued', 'fetching', 'measuring', 'ready', 'failed'] as const
+export type DraftState = (typeof DRAFT_STATES)[number]
+
 export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
 
 export type Subject = (typeof SUBJECTS)[number]

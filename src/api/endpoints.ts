@@ -6,6 +6,7 @@ import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints, pinEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
+import { draftEndpoints } from './drafts.ts'
 import { eventConsumerEndpoints } from './event-consumers.ts'
 import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
@@ -56,6 +57,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   boardTimelineEndpoint,
   ...sharedBoardEndpoints,
   ...submitEndpoints,
+  ...draftEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,
   ...eventConsumerEndpoints,

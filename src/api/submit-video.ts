@@ -1,16 +1,16 @@
+import type { Readable } from 'node:stream'
 import express, { type Request } from 'express'
 import { z } from 'zod'
 import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
-import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
-import { endpoint } from '../http/endpoint.ts'
+import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { receiveForm } from '../http/upload-form.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { readParameters } from '../parameters.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameter-values.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { SubmittedVideo, toSubmitted } from './videos.ts'
@@ -24,14 +24,14 @@ export interface SubmitDeps {
   fetchable: (source: ResolvedSource) => string | undefined
 }
 
-const title = z
+export const titleSchema = z
   .string()
   .max(300)
   .transform(cleanText)
   .transform((value) => (value === '' ? undefined : value))
 const details = {
-  title: title.optional(),
-  author: title.optional(),
+  title: titleSchema.optional(),
+  author: titleSchema.optional(),
   platform: z.enum(PLATFORMS).optional(),
 }
 const UrlBody = z.strictObject({
@@ -42,9 +42,13 @@ const UrlBody = z.strictObject({
 })
 
 /** The details of a raw upload. A form has them as fields. */
-const uploadParameters = {
+export const fileParameters = {
   filename: { schema: z.string().max(300), description: 'Name of the file; the default title.' },
   title: { schema: z.string().max(300), description: 'Title; by default the file name.' },
+} as const satisfies Parameters
+
+const uploadParameters = {
+  ...fileParameters,
   author: { schema: z.string().max(300), description: 'Brand or channel.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` by default.' },
   backfill: { schema: flag, description: '`1` queues it behind all live work.' },
@@ -62,67 +66,74 @@ export const submitEndpoints = [
       tag: 'Operators',
       summary: 'Queue a video: a URL, or a streamed upload. The same source twice is one video',
       parameters: uploadParameters,
-      otherBody: {
-        'application/json': {
-          schema: UrlBody,
-          example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' },
-        },
-        'multipart/form-data': {
-          schema: {
-            type: 'object',
-            required: ['file'],
-            properties: {
-              file: binary,
-              title: text,
-              author: text,
-              platform: text,
-              backfill: text,
-            },
-          },
-        },
-        'application/octet-stream': { schema: binary },
-        'video/*': { schema: binary },
-      },
+      otherBody: filmBodies(UrlBody, ['title', 'author', 'platform', 'backfill']),
       answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
       status: 202,
       answerHeaders: { Location: 'The path of its status.' },
       scope: 'videos:write',
     },
-    async (deps: SubmitDeps, { req, res, charge, hold }) => {
-      if (!req.is('application/json')) {
-        hold('uploads')
-        const { maxUploadBytes } = deps
-        await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxUploadBytes, maxUploadBytes)))
-      }
-      const { video, created } = await receive(req, deps)
+    async (deps: SubmitDeps, given) => {
+      const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
+      const { res } = given
+      const { video, created } = await receiveFilm(given, maxBytes, {
+        parameters: uploadParameters,
+        url: (body) => {
+          const asked = UrlBody.parse(body)
+          return submitUrl(db, asked.url, resolveSource, { ...asked, fetchable })
+        },
+        file: (file, { filename, fields }) =>
+          submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
+      })
       res.set('Location', `/api/videos/${video.id}/status`)
       return { video: toSubmitted(video), created }
     },
   ),
 ]
 
-type Submission = { video: VideoRow; created: boolean }
+interface Receiver<T> {
+  /** The details of a raw upload. A form has them as fields. */
+  parameters: Parameters
+  /** Takes a JSON body. */
+  url(body: unknown): Promise<T>
+  /** Takes a file. Its fields may come after it. */
+  file(file: Readable, given: { filename: string; fields: Promise<Record<string, unknown>> }): Promise<T>
+}
 
-async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
-  const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
-  if (req.is('application/json')) {
-    const body = UrlBody.parse(await jsonBody(req))
-    return submitUrl(db, body.url, resolveSource, { ...body, fetchable })
-  }
+/** Receives a film: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
+export async function receiveFilm<T>(
+  { req, charge, hold }: Pick<Input<Operation>, 'req' | 'charge' | 'hold'>,
+  maxBytes: number,
+  { parameters, url, file }: Receiver<T>,
+): Promise<T> {
+  if (req.is('application/json')) return url(await jsonBody(req))
+  hold('uploads')
+  await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxBytes, maxBytes)))
   refuseTooLarge(req, maxBytes)
-  if (req.is('multipart/form-data'))
-    return receiveForm(req, ({ file, filename, fields }) =>
-      submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
-    )
+  if (req.is('multipart/form-data')) return receiveForm(req, (form) => file(form.file, form))
   if (req.is(['video/*', 'application/octet-stream'])) {
-    const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
-    const options = { filename, maxBytes, details: () => parsedDetails(rest) }
-    return submitUpload(db, store, req, options)
+    const { filename = '', ...rest } = readParameters(req.originalUrl, parameters) as Record<string, string>
+    return file(req, { filename, fields: Promise.resolve(rest) })
   }
   throw new AppError(
     'unsupported_media_type',
     'Send JSON with a url, a form with a file, or the video itself (video/*, application/octet-stream).',
   )
+}
+
+/** The bodies that `receiveFilm` takes. */
+export function filmBodies(url: z.ZodType, fields: readonly string[]) {
+  return {
+    'application/json': { schema: url, example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' } },
+    'multipart/form-data': {
+      schema: {
+        type: 'object' as const,
+        required: ['file'],
+        properties: { file: binary, ...Object.fromEntries(fields.map((name) => [name, text])) },
+      },
+    },
+    'application/octet-stream': { schema: binary },
+    'video/*': { schema: binary },
+  }
 }
 
 /** Undefined for a body of unknown length. */

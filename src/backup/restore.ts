@@ -160,9 +160,9 @@ async function restoreTables(
   await client.query('begin')
   await dropLibrary(client)
   await applyMigrations(client, { from: 0, to: migrations.length })
-  // Migrations make rows of their own.
+  // Migrations make rows of their own. Tables that are in no backup are empty, and may refer to these.
   if (tables.length > 0)
-    await client.query(`truncate ${tables.map(({ table }) => `public.${quote(table)}`).join(', ')}`)
+    await client.query(`truncate ${tables.map(({ table }) => `public.${quote(table)}`).join(', ')} cascade`)
   for (const [n, table] of tables.entries()) {
     options.onProgress?.({ step: 'tables', done: n, total: tables.length })
     await fillTable(client, options.place, table)

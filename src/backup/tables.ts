@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
-/** Rebuilt from the other tables after a restore. */
-const REBUILT = ['read_models']
+/** Rebuilt from the other tables after a restore, or gone after a day: then no backup may keep them for longer. */
+const LEFT_OUT = ['read_models', 'drafts']
 
 export interface Table {
   name: string
@@ -29,7 +29,7 @@ export async function loadTables(client: pg.ClientBase): Promise<Table[]> {
     if (free.length === 0) throw new Error(`tables refer to each other in a circle: ${[...left.keys()].join(', ')}`)
     for (const { name, columns } of free) {
       left.delete(name)
-      if (!REBUILT.includes(name)) ordered.push({ name, columns })
+      if (!LEFT_OUT.includes(name)) ordered.push({ name, columns })
     }
   }
   return ordered

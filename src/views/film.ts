@@ -11,7 +11,7 @@ import {
   transitionsOf,
   whyMissing,
 } from '../library/films/measures.ts'
-import type { FrameDocument, LibrarySearch } from '../search/library-search.ts'
+import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { TRANSITIONS } from '../vocabulary.ts'
 import { LANES, type Lane, lengthOf, sharesOf, stretchesOf } from './rhythm.ts'
 
@@ -22,12 +22,12 @@ export interface FilmDeps {
   films: FilmReads
 }
 
-const perMeasure = <T extends z.ZodType>(value: T) =>
+export const perMeasure = <T extends z.ZodType>(value: T) =>
   Object.fromEntries(MEASURE_NAMES.map((name) => [name, value])) as Record<MeasureName, T>
 export const Measures = z
   .strictObject(perMeasure(z.number().nullable()))
   .meta({ id: 'FilmMeasures', description: 'docs/films.md has the unit and the method of each.' })
-const Rank = z
+export const Rank = z
   .strictObject({ n: z.int(), below: z.int(), same: z.int(), percentile: z.number() })
   .describe('Among the other films that have it: how many are below and equal. Equal ones count half.')
 const missing = z.record(z.string(), z.string()).describe('Why a value is null, by its name.')
@@ -56,6 +56,9 @@ const Shot = z
   .meta({ id: 'Shot' })
 export const ShotsAnswer = z.strictObject({ shots: z.array(Shot), missing }).meta({ id: 'ShotsResponse' })
 
+/** A card, and how fast it would have to be read. */
+export const card = z.strictObject({ t_sec: seconds, seconds, characters: z.int(), per_second: z.number() })
+
 export const Film = z
   .strictObject({
     video_id: z.string(),
@@ -78,15 +81,7 @@ export const Film = z
       .strictObject({
         share: z.number(),
         cards: z.int(),
-        too_fast: z.array(
-          z.strictObject({
-            frame_id: z.string(),
-            t_sec: seconds,
-            seconds,
-            characters: z.int(),
-            per_second: z.number(),
-          }),
-        ),
+        too_fast: z.array(card.extend({ frame_id: z.string() })),
       })
       .describe('At least: text is read from the kept frames alone.'),
   })
@@ -112,9 +107,12 @@ export async function readFilm(deps: FilmDeps, id: string, within: Within = 'lib
   return { video, frames, grammar, film: toFilm(own, { frames, grammar, peers }) }
 }
 
-function toFilm(
+/** What of its frames a film is described by. */
+export type FilmFrame = Pick<ShownFrame, 'id' | 't_sec' | 'kind' | 'shot_sec' | 'on_screen_text' | Lane>
+
+export function toFilm(
   own: ShelfFilm,
-  { frames, grammar, peers }: { frames: readonly FrameDocument[]; grammar: FilmGrammar; peers: readonly ShelfFilm[] },
+  { frames, grammar, peers }: { frames: readonly FilmFrame[]; grammar: FilmGrammar; peers: readonly ShelfFilm[] },
 ): PublicFilm {
   const { measures, shots, picture } = grammar
   const standing = standingOf(own, peers)
@@ -147,7 +145,7 @@ function toFilm(
   }
 }
 
-const laneOf = (frames: readonly FrameDocument[], length: number, lane: Lane) =>
+const laneOf = (frames: readonly FilmFrame[], length: number, lane: Lane) =>
   stretchesOf(frames, length, (frame) => frame[lane])
 
 function countTransitions({ shots }: FilmGrammar): PublicFilm['transitions'] {
@@ -164,7 +162,7 @@ function countTransitions({ shots }: FilmGrammar): PublicFilm['transitions'] {
 const READ_A_SECOND = 20
 
 /** How long text stands, and the cards that stand too briefly. A card stands from its beginning to its shot's end. */
-function readingOf(frames: readonly FrameDocument[], length: number): PublicFilm['text'] {
+function readingOf(frames: readonly FilmFrame[], length: number): PublicFilm['text'] {
   const stretches = stretchesOf(frames, length, ({ id }) => id)
   let lasts = 0
   const cards = frames.flatMap((frame, n) => {
@@ -187,7 +185,7 @@ function readingOf(frames: readonly FrameDocument[], length: number): PublicFilm
   return { share: round(Math.min(1, lasts / length)), cards: cards.length, too_fast }
 }
 
-export function toShots({ shots }: FilmGrammar, frames: readonly FrameDocument[]): z.infer<typeof ShotsAnswer> {
+export function toShots({ shots }: FilmGrammar, frames: readonly FilmFrame[]): z.infer<typeof ShotsAnswer> {
   const wayInto = (n: number): z.infer<typeof way> => {
     const shot = shots[n]
     if (!shot) return { kind: 'end', length_sec: 0, through: null }

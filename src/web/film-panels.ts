@@ -1,4 +1,4 @@
-import { type SimilarFilm, standingText } from '../library/films/comparison.ts'
+import { type SimilarFilm, type Standing, standingText } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
 import type { PublicFilm } from '../views/film.ts'
@@ -38,7 +38,7 @@ const sec = (ms: number): string => `${Math.round(ms / 10) / 100} s`
 const wayOf = (kind: string): string => (kind === 'start' ? 'the first' : `after a ${kind}`)
 
 /** Pace, motion and light over the film. */
-export function curves({ curves: { pace, motion, light, colors } }: PublicFilm): Html[] {
+export function curves({ curves: { pace, motion, light, colors } }: Pick<PublicFilm, 'curves'>): Html[] {
   return [
     curve('Pace', pace, 'shots begin a second'),
     curve('Motion', motion, 'levels of change a second'),
@@ -74,16 +74,21 @@ aria-label="The mean colour of each part of the film">${rects}</svg></div>`
 }
 
 /** Every measure with its place among the other films, and why one is missing. */
-export function standings({ measures, missing, standing }: PublicFilm): Html {
+export function standings({
+  measures,
+  missing,
+  standing,
+}: Pick<PublicFilm, 'measures' | 'missing'> & { standing: Partial<Record<MeasureName, Standing | null>> }): Html {
   const rows = MEASURE_NAMES.map((name) => {
     const rank = standing[name]
     const place =
       rank &&
       html`<svg class="rank" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect
 x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="currentColor"/></svg>`
+    const why = missing[name] ?? missing[`standing.${name}`] ?? 'No other film has it.'
     return html`<tr><th scope="row"><a href="/films?sort=${name}">${valueLabel(measureOf(name).label)}</a></th>
 <td>${measured(name, measures)}</td><td>${place}</td>
-<td class="hint">${rank ? standingText(name, rank) : (missing[name] ?? 'No other film has it.')}</td></tr>`
+<td class="hint">${rank ? standingText(name, rank) : why}</td></tr>`
   })
   return html`<section><h2>Among the films of the library</h2><div class="table"><table class="measures standing">
 <thead><tr><th scope="col">Measure</th><th scope="col">Here</th><th scope="col">Place</th>
@@ -108,13 +113,17 @@ export function shotTable({ shots }: FilmGrammar): Html | false {
 ${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`
 }
 
-/** Films that are built alike, each with the reasons. */
-export function similarPanel(id: string, similar: readonly SimilarFilm[]): Html | false {
+/** Films that are built alike, each with the reasons. A video of the library can be compared with them. */
+export function similarPanel(
+  id: string | null,
+  similar: readonly { film: Pick<SimilarFilm['film'], 'id' | 'title' | 'measures'>; why: SimilarFilm['why'] }[],
+): Html | false {
   if (similar.length === 0) return false
   const items = similar.map(({ film, why }) => {
     const reasons = why.map((name) => `${measureOf(name).label} ${measured(name, film.measures)}`).join(', ')
-    return html`<li><a href="/videos/${film.id}">${film.title}</a> <span class="hint">${reasons} ·
-<a href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a></span></li>`
+    return html`<li><a href="/videos/${film.id}">${film.title}</a> <span class="hint">${reasons}${
+      id !== null && html` · <a href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a>`
+    }</span></li>`
   })
   return html`<section><h2>Built like it</h2><ol class="films">${items}</ol></section>`
 }

@@ -33,7 +33,8 @@ export function filmsPage({ films, videos, total, sort, order, next }: FilmsData
   const none = html`<p class="empty">No film has this measure yet. <code>frames reextract</code> measures old ones.</p>`
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.
-<a href="/openings">How they open</a> · <a href="/sequences">What follows what</a></p></header>
+<a href="/openings">How they open</a> · <a href="/sequences">What follows what</a> · <a
+href="/drafts">Score your draft</a></p></header>
 <form class="sorting" action="/films"><label>Sort by <select name="sort">${options}</select></label>
 <label>Order <select name="order">${orders}</select></label> <button>Sort</button></form>
 ${films.length === 0 ? none : filmTable({ films, videos, sort })}

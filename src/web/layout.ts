@@ -126,6 +126,7 @@ function accountCorner(page: Page): Html {
     <div class="panel">
       ${account && html`<p class="who" title="Signed in">${account.email}</p>`}
       ${link('keys', '/keys', 'Keys and apps')}
+      <a href="/drafts">Your drafts</a>
       <a href="/connect">Connect an assistant</a>
       ${link('docs', '/docs', 'API')}
       <a href="/privacy">Privacy</a>

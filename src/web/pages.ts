@@ -6,6 +6,7 @@ import { collectionRouter } from './collections/collection-pages.ts'
 import { connectRouter } from './connect-page.ts'
 import { consentRouter } from './consent.ts'
 import { crawlersRouter } from './crawlers.ts'
+import { draftsRouter } from './drafts-pages.ts'
 import { entityRouter } from './entity-routes.ts'
 import { frameRouter } from './frame-routes.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
@@ -64,6 +65,7 @@ export function openPages(deps: PagesDeps): Pages {
       ...(deps.oauth ? [consentRouter({ ...shared, oauth: deps.oauth })] : []),
       collectionRouter(shared),
       operatorRouter(shared),
+      draftsRouter(shared),
       keysPageRouter(shared),
       connectRouter(shared),
       sharedBoardRouter(shared),

@@ -5,7 +5,7 @@ import { MediaError } from '../errors.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { findSource, needsYtDlp } from '../video/source/source.ts'
 import type { Platform } from '../vocabulary.ts'
-import type { IngestDeps } from './ingest-video.ts'
+import type { AttemptDeps } from './attempt.ts'
 
 export interface FetchVideoDeps {
   store: MediaStore
@@ -15,7 +15,7 @@ export interface FetchVideoDeps {
 }
 
 /** Fetches an upload from the media store, a file by guarded download, or a platform's page with yt-dlp. */
-export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: FetchVideoDeps): IngestDeps['fetchSource'] {
+export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: FetchVideoDeps): AttemptDeps['fetchSource'] {
   return async (video, { scratchDir, signal, onProgress }) => {
     const file = join(scratchDir, 'source')
     if (video.uploadKey) {

@@ -14,6 +14,7 @@ import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { fetchVideo } from './fetch-video.ts'
 import { ingestVideo } from './ingest-video.ts'
+import { measureDraft } from './measure-draft.ts'
 import type { PaidJournal } from './paid-journal.ts'
 
 export interface HandlerDeps {
@@ -41,23 +42,28 @@ export function paidFolderOf({ dataDir }: Pick<Config, 'dataDir'>): string {
 /** The handler of each job in the catalogue. */
 export function createHandlers(deps: HandlerDeps): Handlers {
   const { config, db, store, extract, logger, faultPoint } = deps
+  const { annotator, measuringAnnotator = annotator } = deps.annotator
+  const attempts = {
+    db,
+    store,
+    extract,
+    fetchSource: fetchVideo({
+      store,
+      ytdlpPath: config.ytdlpPath,
+      maxBytes: config.maxUploadBytes,
+      maxDurationSec: config.maxVideoSec,
+    }),
+    maxDurationSec: config.maxVideoSec,
+    scratchRoot: scratchRootOf(config),
+    logger,
+    faultPoint,
+  }
   return {
     'ingest-video': ingestVideo({
-      db,
-      store,
-      extract,
-      fetchSource: fetchVideo({
-        store,
-        ytdlpPath: config.ytdlpPath,
-        maxBytes: config.maxUploadBytes,
-        maxDurationSec: config.maxVideoSec,
-      }),
+      ...attempts,
       annotatorVersion: async () => (await deps.activeAnnotator()).version,
-      maxDurationSec: config.maxVideoSec,
-      scratchRoot: scratchRootOf(config),
-      logger,
-      faultPoint,
     }),
+    'measure-draft': measureDraft({ ...attempts, annotator: measuringAnnotator }),
     'annotate-frames': annotateFrames({
       db,
       store,

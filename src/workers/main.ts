@@ -8,6 +8,7 @@ import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { findStyle } from '../library/evaluation/house-style.ts'
+import { sweepDrafts } from '../library/films/drafts.ts'
 import { finishMoves } from '../library/techniques/moves.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
@@ -27,6 +28,7 @@ import { type ConfiguredAnnotator, openConfiguredAnnotator, openHouseStyle } fro
 import { type AnnotatorTarget, dispatchConsumer, reconcileJobs } from './dispatch.ts'
 import { type FaultPoint, openFaultPoint } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
+import { enqueueDrafts } from './measure-draft.ts'
 import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal, type PaidJournal } from './paid-journal.ts'
 import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
@@ -70,6 +72,8 @@ export interface OpenWorker {
 }
 
 const MINUTE = 60_000
+/** How soon a draft is begun. */
+const DRAFTS_MS = 1_000
 /** How often new events are counted. `restAfter` makes it less often on a day of a million events. */
 const COUNT_MS = 5_000
 
@@ -127,8 +131,8 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     ...(projection ? [dispatch, ...projection.consumers] : []),
     ...Object.values(senders ?? {}).map(({ consumer }) => consumer),
   ].map((consumer) => startConsumer(context, consumer))
-  const { reconcileMs = MINUTE / 2 } = options
-  const tasks = { db, store, queues, logger, activeAnnotator, reconcileMs, faultPoint }
+  const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS } = options
+  const tasks = { db, store, queues, logger, activeAnnotator, reconcileMs, pollMs, faultPoint }
   const periodic = projection && senders ? startPeriodicTasks({ ...tasks, projection, ...senders }) : []
   const batches = startBatches(options, { db, store, answers: journal.answers, style, activeAnnotator, faultPoint })
 
@@ -214,6 +218,7 @@ function startPeriodicTasks({
   subscriptions,
   activeAnnotator,
   reconcileMs,
+  pollMs,
   faultPoint,
 }: {
   db: Db
@@ -225,6 +230,7 @@ function startPeriodicTasks({
   subscriptions: Subscriptions
   activeAnnotator: () => Promise<AnnotatorTarget>
   reconcileMs: number
+  pollMs: number
   faultPoint: FaultPoint
 }): PeriodicTask[] {
   const countAnalytics = (signal: AbortSignal) =>
@@ -233,6 +239,8 @@ function startPeriodicTasks({
     repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) =>
       reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
     ),
+    repeatEvery(pollMs, 'enqueue drafts', logger, () => enqueueDrafts({ db, queues })),
+    repeatEvery(5 * MINUTE, 'delete old drafts', logger, () => sweepDrafts(db, store)),
     repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
     repeatEvery(reconcileMs, 'finish moves of techniques', logger, (signal) => finishMoves(db, signal)),
     repeatEvery(MINUTE, 'check the event log', logger, async () => {

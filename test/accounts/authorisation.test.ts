@@ -13,69 +13,8 @@ import { createSignInCode, formToken, redeemSignInCode } from '../../src/library
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { OPERATIONS } from '../../src/server/operations.ts'
 import { openService, type Service } from '../support/service.ts'
-import { seedAccount, seedFrames } from './seed-frames.ts'
-
-/** What a route asks of its caller. */
-type Access =
-  /** Nothing: Authorization is not even looked at. */
-  | 'open'
-  /** Nothing, but a key that comes along must work. */
-  | 'open, or a working key'
-  /** A person's session; without one to the sign-in. */
-  | 'session'
-  /** A form that signs in, or works without a session. */
-  | 'form'
-  /** A key or an app's token; without one a challenge. */
-  | 'signed in'
-  | Scope
-
-/**
- * Pages that many share, and signing in and out. Endpoints, and the pages and actions of a person, say themselves what
- * they ask. A route that does neither fails the first test.
- */
-const PAGES: Record<string, Access> = {
-  'GET /docs': 'open',
-  'GET /robots.txt': 'open',
-  'GET /sitemap.xml': 'open',
-  'GET /docs/events': 'open',
-  'GET /docs/design': 'open',
-  'GET /privacy': 'open',
-  'GET /connect': 'open',
-  'GET /connect/skills/:file': 'open',
-  'GET /': 'open',
-  'GET /frames/:id': 'open',
-  'GET /videos/:id': 'open',
-  'GET /films': 'open',
-  'GET /compare': 'open',
-  'GET /sequences': 'open',
-  'GET /openings': 'open',
-  'GET /brands': 'open',
-  'GET /brands/:name': 'open',
-  'GET /techniques': 'open',
-  'GET /techniques/:slug': 'open',
-  'GET /assets/:name': 'open',
-  'GET /sign-in': 'open',
-  'GET /sign-in/confirm': 'open',
-  'GET /shared/:token': 'open',
-  'GET /shared/:token/oembed': 'open',
-  'GET /web/me': 'open',
-  'GET /web/suggest': 'open',
-  'GET /sign-out': 'session',
-  'POST /web/sign-in': 'form',
-  'POST /web/sign-in/confirm': 'form',
-  'POST /web/sign-out': 'session',
-  'POST /web/sign-out-everywhere': 'session',
-  'POST /mcp': 'signed in',
-  'GET /.well-known/oauth-protected-resource/mcp': 'open',
-  'GET /.well-known/oauth-authorization-server': 'open',
-  'GET /.well-known/openid-configuration': 'open',
-  'GET /oauth/keys': 'open',
-  'GET /oauth/authorize': 'open',
-  'GET /oauth/authorize/:uid': 'open',
-  'POST /oauth/token': 'form',
-  'POST /oauth/revoke': 'form',
-  'POST /oauth/register': 'form',
-}
+import { type Access, PAGES } from './routes-of-pages.ts'
+import { seedAccount, seedDraft, seedFrames } from './seed-frames.ts'
 
 const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`
 const accessOf = ({ scope, keyOptional }: Operation): Access =>
@@ -90,11 +29,13 @@ const BODIES: Record<string, (place: Place) => unknown> = {
   'POST /api/favourites': ({ frameId }) => ({ frameId }),
   'POST /api/boards': () => ({ name: 'mine' }),
   'PATCH /api/boards/:id': () => ({ name: 'renamed' }),
+  'POST /api/drafts': () => ({ url: 'https://example.org/cut.mp4' }),
   'POST /api/boards/:id/frames': ({ frameId }) => ({ frameIds: [frameId] }),
 }
 
 interface Place {
   boardId: string
+  draftId?: string
   frameId: string
 }
 
@@ -103,6 +44,7 @@ const ON_EVERY_PLAN = [
   'DELETE /api/boards/:id',
   'DELETE /api/boards/:id/frames/:frameId',
   'DELETE /api/boards/:id/share',
+  'DELETE /api/drafts/:id',
   'DELETE /api/favourites/:frameId',
   'GET /api/boards/:id/export',
   'GET /api/boards/:id/timeline.:format',
@@ -133,6 +75,7 @@ async function send(
 ) {
   const [method, path] = route.split(' ') as [string, string]
   const at = path
+    .replace(/^\/api\/drafts\/:id/, `/api/drafts/${place?.draftId ?? 'none'}`)
     .replace(/^\/api\/boards\/:id/, `/api/boards/${place?.boardId ?? 'none'}`)
     .replace(':frameId', place?.frameId ?? 'none')
     .replace(':format', 'csv')
@@ -190,7 +133,7 @@ describe('guarded routes', () => {
     const accountId = owner.account.id
     const { frameIds } = await seedFrames(db, { count: 1 })
     const board = await createBoard(db, { accountId, name: 'mine' })
-    const place = { boardId: board.id, frameId: frameIds[0]! }
+    const place = { boardId: board.id, frameId: frameIds[0]!, draftId: await seedDraft(db, accountId) }
     const broken = route.startsWith('GET') ? undefined : '{broken'
 
     const revoked = await createKey(db, { accountId, name: 'revoked', scopes: [scope] })
@@ -214,7 +157,8 @@ describe('guarded routes', () => {
       const free = await seedAccount(db, { plan: 'free', scopes: [scope] })
       if (ON_EVERY_PLAN.includes(route)) {
         const own = await createBoard(db, { accountId: free.account.id, name: 'kept' })
-        const answer = await send(route, { key: free.key, place: { ...place, boardId: own.id } })
+        const draftId = await seedDraft(db, free.account.id)
+        const answer = await send(route, { key: free.key, place: { ...place, boardId: own.id, draftId } })
         expect([route, answer.status]).toEqual([route, 200])
       } else {
         const refused = await send(route, { key: free.key, place, body: broken })
@@ -232,17 +176,17 @@ describe('guarded routes', () => {
     if (broken && BODIES[route]) expect((await send(route, { key: owner.key, body: broken })).status).toBe(400)
 
     const body = BODIES[route]?.(place)
-    if (route.includes('/api/boards/:id')) {
+    if (/\/api\/(boards|drafts)\/:id/.test(route)) {
       const stranger = await seedAccount(db, { scopes: [scope] })
       const [theirs, none] = [
         await send(route, { key: stranger.key, place, body }),
-        await send(route, { key: stranger.key, place: { ...place, boardId: 'never' }, body }),
+        await send(route, { key: stranger.key, place: { ...place, boardId: 'never', draftId: 'never' }, body }),
       ]
       expect(theirs.status).toBe(404)
       expect(theirs).toEqual(none)
     }
     const own = await send(route, { key: owner.key, place, body })
-    if (isMembers(scope)) expect([200, 201]).toContain(own.status)
+    if (isMembers(scope)) expect([200, 201, 202]).toContain(own.status)
     else expect([401, 403, 429, 500]).not.toContain(own.status)
     expect(own.cache).toBe('no-store')
   })

@@ -20,6 +20,7 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { takeStyle } from '../../src/library/evaluation/house-style.ts'
+import { settleDraft, submitDraftAddress } from '../../src/library/films/drafts.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
 import { requestReannotation } from '../../src/library/frames/reannotation.ts'
@@ -33,6 +34,7 @@ import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { findSource } from '../../src/video/source/source.ts'
 import { startSending } from '../../src/workers/webhooks.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { untilReadable } from '../support/stores.ts'
@@ -67,6 +69,7 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
   await cutIntoShots(db, video.id)
   await payForModel(db, video)
   await uploadInParts(db, media, accountId)
+  await measureDraft(db, media, accountId)
   const dead = await failForGood(db, accountId)
   await recountAnalytics(db)
   return { accountId, videoId: video.id, frameIds: video.frameIds, session, dead }
@@ -148,6 +151,12 @@ async function uploadInParts(db: Db, media: MediaStore, accountId: string): Prom
   const { id } = await openUpload(db, announced)
   await putPart(db, media, { id, accountId, n: 0, body: Readable.from(UPLOADED) })
   await finishUpload(db, media, { id, accountId, maxBytes: 1_000_000 })
+}
+
+async function measureDraft(db: Db, media: MediaStore, accountId: string): Promise<void> {
+  const addresses = { resolve: findSource, fetchable: () => undefined }
+  const { id } = await submitDraftAddress(db, addresses, { accountId, url: 'https://example.org/cut.mp4' })
+  await settleDraft(db, media, id, { code: 'not_found', message: 'It is not there.' })
 }
 
 /** An event that a consumer gave up, and one that a receiver refused ten times. */

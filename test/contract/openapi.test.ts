@@ -39,21 +39,18 @@ test('the document is valid OpenAPI 3.1', async () => {
 
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
-addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard createWebhook
-deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard exportBoards exportSavedFrames
-findSequences findSimilarFrames
-getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
-getAnalyticsVideos getAsyncApiDocument getBoard getBoardTimeline
-getDeadEvent getEventSchema getFilm getFrame getImage getLlmsText
-getOpenApiDocument getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery
-listBoards listBrands
-listDeadEvents listEventConsumers listEvents listFilms listFrames listOpenings listSavedFrames listShots
-listSimilarFilms
-listTechniqueSuggestions listTechniques
-listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique oembed pauseWebhook pinFrame pinFrames
-renameBoard replayEvents resendWebhookEvents resumeWebhook retryDeadEvents retryVideo rotateWebhookSecret saveFrame
-searchLibrary setAccountPlan shareBoard submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique
-updateWebhook`
+addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard
+createWebhook deleteBoard deleteDraft deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard
+exportBoards exportSavedFrames findSequences findSimilarFrames getAnalyticsActivity getAnalyticsModel
+getAnalyticsSaves getAnalyticsSearches getAnalyticsStages getAnalyticsVideos getAsyncApiDocument getBoard
+getBoardTimeline getDeadEvent getDraft getEventSchema getFilm getFrame getImage getLlmsText getOpenApiDocument
+getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery listBoards listBrands
+listDeadEvents listDrafts listEventConsumers listEvents listFilms listFrames listOpenings listSavedFrames listShots
+listSimilarFilms listTechniqueSuggestions listTechniques listVideoFrames listVideos listWebhookDeliveries listWebhooks
+mergeTechnique oembed pauseWebhook pinFrame pinFrames renameBoard replayEvents resendWebhookEvents resumeWebhook
+retryDeadEvents retryVideo rotateWebhookSecret saveFrame searchLibrary setAccountPlan shareBoard submitDraft
+submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique updateWebhook
+`
 
 interface OperationObject {
   operationId: string

@@ -151,7 +151,7 @@ test('a stopping worker hands its jobs back at once, uncounted, to the one that 
       runs.push(name)
       await act(signal)
     }
-    return { 'ingest-video': handler, 'annotate-frames': handler, 'remove-media': handler }
+    return { 'ingest-video': handler, 'measure-draft': handler, 'annotate-frames': handler, 'remove-media': handler }
   }
   const shared = {
     url: service.stores.redisUrl,
@@ -198,7 +198,12 @@ test('a handler that does not heed the stop is left behind by the deadline', asy
     queue: 'ingest',
     concurrency: 1,
     logger: service.logger,
-    handlers: { 'ingest-video': stubborn, 'annotate-frames': stubborn, 'remove-media': stubborn },
+    handlers: {
+      'ingest-video': stubborn,
+      'measure-draft': stubborn,
+      'annotate-frames': stubborn,
+      'remove-media': stubborn,
+    },
   })
   await queues.add('ingest-video', { videoId: 'x', revision: 1 })
   await started.promise

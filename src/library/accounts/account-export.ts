@@ -71,6 +71,11 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select filename, bytes, sha256, details, video_id, created_at, expires_at
             from uploads where account_id = ${id} order by created_at`,
     ),
+    drafts: whole(
+      tx,
+      sql`select id, title, source_url, state, failure_message, film, created_at, expires_at
+            from drafts where account_id = ${id} order by created_at`,
+    ),
     webhook_endpoints: whole(
       tx,
       sql`select id, url, description, types, email, state, created_at
@@ -84,18 +89,16 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
 
 async function* whole(tx: Tx, query: SQL): Batches {
   const { rows } = await tx.execute<Row>(query)
-  yield rows.map(withTimes)
+  yield rows.map(toShown)
 }
 
 async function* savesOf(tx: Tx, accountId: string): Batches {
   for (let after = '0'; ; ) {
-    const { rows } = await tx.execute<Row & { seq: string; source_url: string | null }>(sql`
+    const { rows } = await tx.execute<Row & { seq: string }>(sql`
       select s.seq, s.frame_id, v.title as video_title, v.source_url, s.created_at as saved_at
         from saves s join frames f on f.id = s.frame_id join videos v on v.id = f.video_id
        where s.account_id = ${accountId} and s.seq > ${after}::bigint order by s.seq limit ${BATCH}`)
-    yield rows.map(({ seq: _, source_url, ...row }) =>
-      withTimes({ ...row, source_url: source_url === null ? null : toShownAddress(source_url) }),
-    )
+    yield rows.map(({ seq: _, ...row }) => toShown(row))
     if (rows.length < BATCH) return
     after = rows.at(-1)!.seq
   }
@@ -119,12 +122,13 @@ async function* eventsOf(tx: Tx, accountId: string, publicUrl: string): Batches 
     yield events.map((event) => toCloudEvent(event, publicUrl))
 }
 
-/** PostgreSQL's text of the time columns becomes RFC 3339. */
-function withTimes(row: Row): Row {
+/** PostgreSQL's text of the time columns becomes RFC 3339. Addresses go without what lets their holder in. */
+function toShown(row: Row): Row {
   return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [
-      name,
-      name.endsWith('_at') && typeof value === 'string' ? new Date(value).toISOString() : value,
-    ]),
+    Object.entries(row).map(([name, value]) => {
+      if (typeof value !== 'string') return [name, value]
+      if (name === 'source_url') return [name, toShownAddress(value)]
+      return [name, name.endsWith('_at') ? new Date(value).toISOString() : value]
+    }),
   )
 }

@@ -2,6 +2,7 @@ import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
 import { accounts, apiKeys, idempotencyKeys, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
 import { removals } from '../../db/schema/collections.ts'
+import { drafts } from '../../db/schema/drafts.ts'
 import { grants } from '../../db/schema/oauth.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -136,6 +137,7 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
     await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
     await tx.delete(removals).where(eq(removals.accountId, accountId))
+    await tx.delete(drafts).where(eq(drafts.accountId, accountId))
     await tx.execute(sql`update webhook_endpoints set email = null where email = ${found.email}`)
   })
 }

@@ -1,14 +1,8 @@
 import type { Db } from '../../db/client.ts'
 import { invalid } from '../../errors.ts'
-import { findKnown, type KnownVideo, type ResolvedSource, submitUrl } from './submit.ts'
+import { type AddressRules, findKnown, type KnownVideo, submitUrl } from './submit.ts'
 
 /* Many addresses at once, as an operator pastes them. */
-
-export interface AddressRules {
-  resolve: (url: string) => ResolvedSource | undefined
-  /** Why this installation cannot fetch a source; undefined when it can. */
-  fetchable: (source: ResolvedSource) => string | undefined
-}
 
 /** The result of checking one address. */
 export type CheckedAddress = { given: string } & (

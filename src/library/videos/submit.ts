@@ -85,42 +85,17 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
- * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
- * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`.
+ * deleted. @throws AppError as `storeFile`
  */
 export async function submitUpload(
   db: Db,
   store: MediaStore,
   body: Readable,
-  {
-    filename,
-    maxBytes,
-    details: read,
-    expected,
-  }: {
-    filename: string
-    maxBytes: number
-    details: () => SubmissionDetails | Promise<SubmissionDetails>
-    /** Size and checksum that the sender announced. Other bytes are refused. */
-    expected?: { bytes: number; sha256: string | null }
-  },
+  { filename, ...options }: Omit<FileOptions<SubmissionDetails>, 'key'> & { filename: string },
 ): Promise<{ video: VideoRow; created: boolean }> {
-  const hash = createHash('sha256')
-  const hashed = through(body, (chunk) => hash.update(chunk))
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes })
-  const sha256 = hash.digest('hex')
-  let details: SubmissionDetails
-  try {
-    if (expected && (bytes !== expected.bytes || (expected.sha256 ?? sha256) !== sha256))
-      throw new AppError('conflict', 'The file that arrived is not the one that was announced. Send it again.')
-    if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
-    details = await read()
-  } catch (error) {
-    await store.delete(uploadKey)
-    throw error
-  }
+  const { sha256, details } = await storeFile(store, body, { ...options, key: uploadKey })
   // If this fails, the row may still exist (connection lost at commit). If it does not, garbage collection removes the
   // file.
   const { video, created } = await submitVideo(db, {
@@ -133,6 +108,41 @@ export async function submitUpload(
   })
   if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
   return { video, created }
+}
+
+interface FileOptions<Details> {
+  /** Of the media store. */
+  key: string
+  maxBytes: number
+  /** Called once the bytes are stored, because a form may send its fields after the file. */
+  details: () => Details | Promise<Details>
+  /** Size and checksum that the sender announced. Other bytes are refused. */
+  expected?: { bytes: number; sha256: string | null }
+}
+
+/**
+ * Streams a file into the media store.
+ * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`; then
+ * nothing of it is kept
+ */
+export async function storeFile<Details>(
+  store: MediaStore,
+  body: Readable,
+  { key, maxBytes, details, expected }: FileOptions<Details>,
+): Promise<{ sha256: string; details: Details }> {
+  const hash = createHash('sha256')
+  const hashed = through(body, (chunk) => hash.update(chunk))
+  const { bytes } = await store.put(key, hashed, 'application/octet-stream', { maxBytes })
+  const sha256 = hash.digest('hex')
+  try {
+    if (expected && (bytes !== expected.bytes || (expected.sha256 ?? sha256) !== sha256))
+      throw new AppError('conflict', 'The file that arrived is not the one that was announced. Send it again.')
+    if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
+    return { sha256, details: await details() }
+  } catch (error) {
+    await store.delete(key)
+    throw error
+  }
 }
 
 /** The same body. `see` gets each chunk first. */
@@ -182,33 +192,46 @@ async function replacesLostUpload(db: Db, store: MediaStore, video: VideoRow, up
   return replaceUpload(db, video.id, { from: video.uploadKey, to: uploadKey })
 }
 
+/** How the addresses of videos are read. */
+export interface AddressRules {
+  resolve: (url: string) => ResolvedSource | undefined
+  /** Why this installation cannot fetch a source; undefined when it can. */
+  fetchable: (source: ResolvedSource) => string | undefined
+}
+
 /** @throws AppError invalid_request for a URL that no video can come from. */
 export async function submitUrl(
   db: Db,
   url: string,
-  resolve: (url: string) => ResolvedSource | undefined,
-  details: SubmissionDetails & { fetchable: (source: ResolvedSource) => string | undefined },
+  resolve: AddressRules['resolve'],
+  { fetchable, ...details }: SubmissionDetails & Pick<AddressRules, 'fetchable'>,
 ): Promise<{ video: VideoRow; created: boolean }> {
+  const { title, ...source } = resolveAddress(url, { resolve, fetchable })
+  return submitVideo(db, {
+    sourceKey: source.key,
+    sourceUrl: source.canonicalUrl,
+    uploadKey: null,
+    platform: source.platform,
+    fallbackTitle: title,
+    details,
+  })
+}
+
+/** The source behind an address, and a title from it. @throws AppError invalid_request as `submitUrl` */
+export function resolveAddress(url: string, { resolve, fetchable }: AddressRules): ResolvedSource & { title: string } {
   const source = resolve(url)
   if (!source)
     throw invalid(
       'url',
       'Not a supported video URL. Use an https link to a video file or to a platform such as YouTube or Vimeo.',
     )
-  const refusal = details.fetchable(source)
+  const refusal = fetchable(source)
   if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
-  return submitVideo(db, {
-    sourceKey: source.key,
-    sourceUrl: source.canonicalUrl,
-    uploadKey: null,
-    platform: source.platform,
-    fallbackTitle: titleFromUrl(toShownAddress(source.canonicalUrl)),
-    details,
-  })
+  return { ...source, title: titleFromUrl(toShownAddress(source.canonicalUrl)) }
 }
 
 /** `my-launch_film.mp4` → `my launch film`. */
-function titleFromFilename(filename: string): string {
+export function titleFromFilename(filename: string): string {
   const base = filename.split(/[\\/]/).at(-1) ?? ''
   const words = cleanText(base.replace(/\.[a-z0-9]{1,5}$/i, '').replace(/[_-]+/g, ' '))
   return words === '' ? 'Untitled' : words.slice(0, 300)

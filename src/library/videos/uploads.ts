@@ -207,7 +207,7 @@ export async function cancelUpload(db: Db, store: MediaStore, { accountId, id }:
 const SPARE_MS = 60 * 60 * 1_000
 
 /** Folders of the media store whose files are put as streams. */
-const STREAMED = ['parts/', 'uploads/']
+const STREAMED = ['parts/', 'uploads/', 'drafts/']
 
 /**
  * Deletes expired uploads, parts that no upload names, and what killed processes left of files under way. Forgets parts

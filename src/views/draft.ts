@@ -1,0 +1,181 @@
+import { z } from 'zod'
+import {
+  farthestOf,
+  LEAST_FILMS,
+  LEAST_SEC,
+  similarFilms,
+  standingText,
+  usualRange,
+} from '../library/films/comparison.ts'
+import type { Draft, MeasuredDraft, requireDraft } from '../library/films/drafts.ts'
+import type { FilmGrammar, ShelfFilm } from '../library/films/films.ts'
+import { MEASURE_NAMES, type MeasureName, measureFilm, SOUND_NAMES } from '../library/films/measures.ts'
+import { DRAFT_STATES } from '../vocabulary.ts'
+import { card, Film, type FilmDeps, Measures, perMeasure, Rank, toFilm } from './film.ts'
+import { toVideo, Video } from './resources.ts'
+
+/** A draft against the library, as its owner reads it: by the API, the tool and the page. */
+
+const about = {
+  id: z.string(),
+  title: z.string(),
+  source_url: z.string().nullable(),
+  state: z.enum(DRAFT_STATES),
+  failure: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().describe('It is gone then.'),
+}
+export const DraftAbout = z.strictObject(about).meta({ id: 'DraftAbout' })
+
+const measure = z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]])
+const Score = Film.omit({ video_id: true, text: true })
+  .extend({
+    among: z.int().describe('Films of the library that it is compared with.'),
+    standing: z.strictObject(perMeasure(Rank.nullable())),
+    nearest: z
+      .array(z.strictObject({ video: Video, measures: Measures, distance: z.number(), why: z.array(measure) }))
+      .nullable()
+      .describe('By style, as of similar films.'),
+    differs: z
+      .array(
+        z.strictObject({
+          measure,
+          value: z.number(),
+          usual: z.number(),
+          apart: z.number(),
+          stands: z.string().nullable(),
+        }),
+      )
+      .nullable()
+      .describe('The three measures farthest from the middle of the library, in robust deviations.'),
+    sound: z
+      .array(
+        z.strictObject({
+          measure: z.enum(SOUND_NAMES as [MeasureName, ...MeasureName[]]),
+          value: z.number().nullable(),
+          usual: z.tuple([z.number(), z.number()]).nullable().describe('Where four in five films lie.'),
+          unusual: z.boolean().nullable(),
+        }),
+      )
+      .describe('Sound beside what is usual in the library.'),
+    text: z.strictObject({
+      share: z.number(),
+      cards: z.int(),
+      too_fast: z.array(card.extend({ text: z.string() })),
+    }),
+  })
+  .meta({ id: 'DraftScore' })
+export type DraftScore = z.infer<typeof Score>
+export const DraftAnswer = z.strictObject({ ...about, score: Score.nullable() }).meta({ id: 'Draft' })
+
+export function toDraftAbout(draft: Draft): z.infer<typeof DraftAbout> {
+  const { id, title, sourceUrl, state, failureCode: code, failureMessage: message, createdAt, expiresAt } = draft
+  return {
+    ...{ id, title, source_url: sourceUrl, state },
+    failure: code === null ? null : { code, message: message ?? code },
+    created_at: createdAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+  }
+}
+
+/** A look at a draft compares it with every film: its ranks, its likeness, its distance from the middle. */
+export const DRAFT_POINTS = 6
+
+/** A draft with its score, once it is measured. */
+export async function readDraft(
+  deps: FilmDeps & { publicUrl: string },
+  draft: Awaited<ReturnType<typeof requireDraft>>,
+): Promise<z.infer<typeof DraftAnswer>> {
+  const { film } = draft
+  return { ...toDraftAbout(draft), score: film && (await scoreDraft(deps, { ...draft, film })) }
+}
+
+const NEAREST = 5
+const MOST_DIFFERENT = 3
+
+/** What was measured of a draft, as films have it. */
+export function grammarOf({ film: { shots, picture, durationSec } }: MeasuredDraft): FilmGrammar {
+  return { shots, picture, measures: measureFilm(shots, durationSec, picture) }
+}
+
+/** How a draft is built, where it stands among the films of the library, and what is unusual about it. */
+async function scoreDraft(deps: FilmDeps & { publicUrl: string }, draft: MeasuredDraft): Promise<DraftScore> {
+  const shelf = await deps.films.shelf()
+  const grammar = grammarOf(draft)
+  const own: ShelfFilm = { id: draft.id, title: draft.title, author: null, platform: 'web', measures: grammar.measures }
+  const { frames } = draft.film
+  const { video_id: _, standing, text, missing, ...film } = toFilm(own, { frames, grammar, peers: shelf })
+  const near = similarFilms(own, shelf, { view: 'style', limit: NEAREST })
+  const videos = await deps.search.documents(
+    'videos',
+    near.map((one) => one.film.id),
+  )
+  const nearest = near.flatMap(({ film: { id, measures }, distance, why }) => {
+    const video = videos.get(id)
+    return video ? [{ video: toVideo(video, deps.publicUrl), measures, distance, why }] : []
+  })
+  const differs = farthestOf(own, shelf, MOST_DIFFERENT).map(({ name, ...far }) => {
+    const rank = standing[name]
+    return { measure: name, ...far, stands: rank ? standingText(name, rank) : null }
+  })
+  const ranks = MEASURE_NAMES.map((name) => [name, standing[name] ?? null] as const)
+  return {
+    ...film,
+    among: shelf.length,
+    standing: Object.fromEntries(ranks) as DraftScore['standing'],
+    nearest: nearest.length > 0 ? nearest : null,
+    differs: differs.length > 0 ? differs : null,
+    sound: SOUND_NAMES.map((name) => soundOf(name, own, shelf)),
+    text: {
+      ...text,
+      too_fast: text.too_fast.map(({ frame_id, ...one }) => ({ ...one, text: wordsOf(frames, frame_id) })),
+    },
+    missing: { ...missing, ...whyUnranked(own, shelf, ranks), ...whyNone(shelf, { nearest, differs }) },
+  }
+}
+
+function soundOf(name: MeasureName, { measures }: ShelfFilm, shelf: readonly ShelfFilm[]): DraftScore['sound'][number] {
+  const [value, range] = [measures[name], usualRange(name, shelf)]
+  const unusual = value === null || range === null ? null : value < range.low || value > range.high
+  return {
+    measure: name as DraftScore['sound'][number]['measure'],
+    value,
+    usual: range && [range.low, range.high],
+    unusual,
+  }
+}
+
+const MOST_WORDS = 80
+
+function wordsOf(frames: MeasuredDraft['film']['frames'], id: string): string {
+  const text = frames.find((frame) => frame.id === id)?.on_screen_text ?? ''
+  return text.replace(/\s+/g, ' ').trim().slice(0, MOST_WORDS)
+}
+
+/** Why a measure has no place, by `standing.<measure>`; a measure without a value says why itself. */
+function whyUnranked(
+  { measures }: ShelfFilm,
+  shelf: readonly ShelfFilm[],
+  ranks: readonly (readonly [MeasureName, unknown])[],
+): Record<string, string> {
+  const unranked = ranks.filter(([name, rank]) => rank === null && measures[name] !== null)
+  return Object.fromEntries(
+    unranked.map(([name]) => {
+      const known = shelf.some((film) => film.measures[name] !== null)
+      const short = `Films under ${LEAST_SEC} seconds are not ranked by their shots.`
+      return [`standing.${name}`, known ? short : 'No film of the library has this measure.']
+    }),
+  )
+}
+
+function whyNone(
+  { length }: readonly ShelfFilm[],
+  { nearest, differs }: { nearest: readonly unknown[]; differs: readonly unknown[] },
+): Record<string, string> {
+  const few = `It needs ${LEAST_FILMS} films of the library with their measures, and there are ${length}.`
+  return {
+    ...(nearest.length === 0 ? { nearest: 'No film of the library has enough measures in common with it.' } : {}),
+    ...(differs.length === 0 ? { differs: few } : {}),
+    ...(length < LEAST_FILMS ? { sound: few } : {}),
+  }
+}

@@ -1,0 +1,176 @@
+import type { Request } from 'express'
+import { z } from 'zod'
+import { AppError } from '../errors.ts'
+import { pointsForBytes } from '../http/rate-limit/budgets.ts'
+import { receiveForm } from '../http/upload-form.ts'
+import { isFormToken } from '../library/accounts/sessions.ts'
+import {
+  DRAFT_HOURS,
+  type Draft,
+  deleteDraft,
+  listDrafts,
+  requireDraft,
+  submitDraftAddress,
+  submitDraftFile,
+} from '../library/films/drafts.ts'
+import type { FilmGrammar } from '../library/films/films.ts'
+import { type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
+import { DRAFT_POINTS, type DraftScore, grammarOf, readDraft } from '../views/draft.ts'
+import { type Actions, actionRouter, field, formToken } from './actions.ts'
+import { curves, measured, shotStrip, shotTable, similarPanel, standings } from './film-panels.ts'
+import type { Visitor } from './guard.ts'
+import { type Html, html } from './html.ts'
+import type { PageDeps } from './page-deps.ts'
+import { clock, counted, valueLabel } from './words.ts'
+
+/** `/drafts`: unpublished films against the library. It works without script. */
+export function draftsRouter(deps: PageDeps) {
+  return actionRouter(deps, addDrafts, addDraftFile)
+}
+
+const who = 'pro'
+const Address = z.object({ url: field.text.pipe(z.string().trim().min(1, 'Paste an address first.').max(2_000)) })
+
+function addDrafts(actions: Actions, deps: PageDeps): void {
+  const { db, store, addresses, maxUploadBytes } = deps
+  actions.page('/drafts', who, { parameters: {} }, async ({ visitor }) => {
+    const drafts = await listDrafts(db, visitor.account.id)
+    return { title: 'Drafts', current: 'films', body: draftsPage(visitor, drafts, maxUploadBytes) }
+  })
+
+  actions.page('/drafts/:id', who, { parameters: {}, cost: DRAFT_POINTS }, async ({ visitor, param }) => {
+    const draft = await requireDraft(db, { accountId: visitor.account.id, id: param('id') })
+    const { film } = draft
+    const { score } = await readDraft(deps, draft)
+    const scored = film && score && scoreOf(score, grammarOf({ ...draft, film }))
+    return { title: draft.title, current: 'films', wide: true, body: draftPage(visitor, draft, scored) }
+  })
+
+  actions.action({ path: '/web/drafts', who, body: Address }, async ({ visitor, body: { url } }) => {
+    const { id } = await submitDraftAddress(db, addresses, { accountId: visitor.account.id, url })
+    return { json: { id }, to: `/drafts/${id}` }
+  })
+
+  actions.action({ path: '/web/drafts/:id/delete', who: 'person' }, async ({ visitor, param }) => {
+    await deleteDraft(db, store, { accountId: visitor.account.id, id: param('id') })
+    return { json: { ok: true }, to: '/drafts' }
+  })
+}
+
+function addDraftFile(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
+  const cost = (req: Request) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes))
+  actions.form({ path: '/web/drafts/file', who, cost, holds: 'uploads' }, async ({ req, visitor }) => {
+    const accountId = visitor.account.id
+    const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) => {
+      const title = async () => {
+        const { form, title: given } = await fields
+        if (!isFormToken(visitor.token, form))
+          throw new AppError('forbidden', 'This form has expired. Load the page again.')
+        return given
+      }
+      return submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })
+    }
+    const { id } = await receiveForm(req, upload, { also: ['form'] })
+    return `/drafts/${id}`
+  })
+}
+
+const STATES: Record<Draft['state'], string> = {
+  queued: 'It waits for its turn.',
+  fetching: 'It is being fetched.',
+  measuring: 'It is being measured.',
+  ready: 'It is measured.',
+  failed: 'It could not be measured.',
+}
+
+function draftsPage(visitor: Visitor, drafts: readonly Draft[], maxBytes: number): Html {
+  const mb = Math.floor(maxBytes / 1024 / 1024)
+  const rows = drafts.map(
+    ({ id, title, state, expiresAt }) => html`<tr><th scope="row"><a href="/drafts/${id}">${title}</a></th>
+<td>${STATES[state]}</td><td>${endsAt(expiresAt)}</td><td>${deleteForm(visitor, id)}</td></tr>`,
+  )
+  return html`<header class="entity"><h1>Drafts</h1>
+<p class="lead">See how a film stands among those of the library before you publish it. Only you see it, and after
+${DRAFT_HOURS} hours it is gone. Its pictures are not kept.</p></header>
+<section class="card"><form method="post" action="/web/drafts/file" enctype="multipart/form-data">
+  ${formToken(visitor)}
+  <div class="field"><label for="file">File (up to ${mb} MB)</label>
+  <input id="file" name="file" type="file" accept="video/*,.mkv" required></div>
+  <button class="primary">Measure the file</button></form></section>
+<section class="card"><form method="post" action="/web/drafts">${formToken(visitor)}
+  <div class="field"><label for="url">Or its address</label>
+  <input id="url" name="url" type="url" maxlength="2000" placeholder="https://…" required></div>
+  <button>Measure the address</button></form></section>
+${
+  rows.length === 0
+    ? html`<p class="empty">You have no draft.</p>`
+    : html`<div class="table"><table class="measures"><thead><tr><th scope="col">Draft</th><th scope="col">State</th>
+<th scope="col">Gone at</th><th scope="col">Delete</th></tr></thead><tbody>${rows}</tbody></table></div>`
+}`
+}
+
+const endsAt = (at: Date) => html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16)} UTC</time>`
+
+const deleteForm = (visitor: Visitor, id: string) => html`<form method="post" action="/web/drafts/${id}/delete">
+${formToken(visitor)}<button class="quiet">Delete</button></form>`
+
+function draftPage(visitor: Visitor, draft: Draft, scored: Html | null): Html {
+  const { id, title, state, expiresAt, failureMessage } = draft
+  const waits = state !== 'ready' && state !== 'failed'
+  return html`<header class="entity"><h1>${title}</h1>
+<p class="lead">${STATES[state]} Only you see it. Gone at ${endsAt(expiresAt)}.
+<a href="/drafts">All your drafts</a></p></header>
+${waits && html`<p class="notice" role="status">This takes some minutes. <a href="/drafts/${id}">Look again</a></p>`}
+${failureMessage !== null && html`<p class="notice" role="status">${failureMessage}</p>`}
+${scored}
+${deleteForm(visitor, id)}`
+}
+
+function scoreOf(score: DraftScore, grammar: FilmGrammar): Html {
+  const { measures, missing, unusual, nearest, among } = score
+  const length = measures.duration_sec ?? 0.001
+  const main = ['duration_sec', 'shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness'] as const
+  const figures = main.filter((name) => measures[name] !== null)
+  const near = nearest?.map(({ video, ...one }) => ({ ...one, film: { ...video, measures: one.measures } })) ?? []
+  return html`<dl class="figures">${figures.map(
+    (name) => html`<div><dt>${measureOf(name).label}</dt><dd>${measured(name, measures)}</dd></div>`,
+  )}</dl>
+<p>Compared with ${counted(among, 'film')}.${unusual.length > 0 && ` Unusual here: ${unusual.join('; ')}.`}</p>
+${differences(score)}
+${readings(score)}
+${sounds(score)}
+<section class="timeline"><h2>Time line</h2>${shotStrip(grammar, length)}${curves(score)}${shotTable(grammar)}</section>
+${near.length > 0 ? similarPanel(null, near) : html`<section><h2>Built like it</h2><p>${missing.nearest}</p></section>`}
+${standings(score)}`
+}
+
+function differences({ differs, missing }: DraftScore): Html {
+  const items = differs?.map(({ measure, value, usual, stands }) => {
+    const told = `${measureText(measure, value)}, usually ${measureText(measure, usual)}`
+    return html`<li>${valueLabel(measureOf(measure).label)}: ${told}${stands !== null && ` (${stands})`}</li>`
+  })
+  return html`<section><h2>What differs most</h2>${items ? html`<ul>${items}</ul>` : html`<p>${missing.differs}</p>`}
+</section>`
+}
+
+function readings({ text: { cards, too_fast } }: DraftScore): Html {
+  const told = cards === 0 ? 'No text card was found.' : `None of ${counted(cards, 'text card')} is too fast.`
+  const items = too_fast.map(
+    ({ t_sec, seconds, per_second, text }) => html`<li>${clock(t_sec)} “${text}”: ${Math.round(per_second)} characters a
+second, it stands ${seconds} s</li>`,
+  )
+  return html`<section><h2>Too fast to read</h2>${items.length > 0 ? html`<ul>${items}</ul>` : html`<p>${told}</p>`}
+</section>`
+}
+
+function sounds({ sound, missing }: DraftScore): Html {
+  const items = sound.flatMap(({ measure, value, usual, unusual }) => {
+    if (!unusual || value === null || usual === null) return []
+    const [low, high] = usual.map((bound) => measureText(measure as MeasureName, bound))
+    const label = valueLabel(measureOf(measure).label)
+    return html`<li>${label}: ${measureText(measure, value)}, usually ${low} to ${high}</li>`
+  })
+  const why = sound.some(({ value }) => value === null) ? missing.loudness : missing.sound
+  const none = html`<p>${why ?? 'Loudness, range, peak and silence are usual here.'}</p>`
+  return html`<section><h2>Sound out of the usual</h2>${items.length > 0 ? html`<ul>${items}</ul>` : none}</section>`
+}

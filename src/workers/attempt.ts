@@ -1,0 +1,222 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isConnectionLoss } from '../db/client.ts'
+import type { VideoRow } from '../db/schema/videos.ts'
+import { MediaError } from '../errors.ts'
+import { MAX_ATTEMPTS } from '../library/videos/ingest-progress.ts'
+import type { Logger } from '../logger.ts'
+import { isDiskFull, requireRoom, StorageFull } from '../media/disk-store.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { type JobContext, RetryAfter } from '../queue/work.ts'
+import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
+import type { FaultPoint } from './fault-point.ts'
+import { makeScratch } from './scratch.ts'
+
+/* An attempt at a film that came from outside: fetch it, decode it, and say what went wrong. */
+
+/** A video's bytes in the scratch folder, and the title and author that its source gives. */
+interface FetchedSource {
+  file: string
+  title: string | null
+  author: string | null
+}
+
+export interface AttemptDeps {
+  store: MediaStore
+  extract: (options: ExtractOptions) => Promise<Extraction>
+  /** Fetches an upload or a URL into `scratchDir`. @throws MediaError with a stable code. */
+  fetchSource: (
+    source: Pick<VideoRow, 'uploadKey' | 'sourceUrl' | 'platform'>,
+    options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
+  ) => Promise<FetchedSource>
+  maxDurationSec: number
+  scratchRoot: string
+  logger: Logger
+  faultPoint: FaultPoint
+}
+
+interface Progress {
+  stage: 'fetching' | 'extracting'
+  done: number
+  total: number | null
+}
+
+export interface Attempt {
+  id: string
+  /** For the log. */
+  about: object
+  /** Attempts so far, this one included. */
+  attempts: number
+  /** Records progress. False when the work is no longer wanted. */
+  record(progress: Progress): Promise<boolean>
+  /** Takes the attempt back after an outage. */
+  refund(): Promise<unknown>
+  fail(code: string, message: string): Promise<void>
+}
+
+export interface AttemptWork {
+  scratchDir: string
+  progress: ProgressWriter
+  signal: AbortSignal
+}
+
+/** Runs one attempt. What cannot succeed fails for good; what may is thrown, for the queue to retry. */
+export async function runAttempt(
+  deps: AttemptDeps,
+  attempt: Attempt,
+  { signal: stop, lastAttempt }: JobContext,
+  work: (given: AttemptWork) => Promise<void>,
+): Promise<void> {
+  if (attempt.attempts > MAX_ATTEMPTS)
+    return attempt.fail(
+      'gave_up',
+      `Processing was interrupted ${MAX_ATTEMPTS} times. The file probably crashes the worker.`,
+    )
+  deps.faultPoint('ingest-begun')
+  const scratchDir = await makeScratch(deps.scratchRoot, attempt.id)
+  const superseded = new AbortController()
+  const progress = progressWriter(attempt, () => superseded.abort(new Error('superseded')))
+  try {
+    await work({ scratchDir, progress, signal: AbortSignal.any([stop, superseded.signal]) })
+  } catch (error) {
+    if (superseded.signal.aborted) {
+      deps.logger.info(attempt.about, 'ingest superseded')
+      return
+    }
+    // A stopping worker hands the job back: that is not the video's failure.
+    if (stop.aborted) throw error
+    await handleFailure(deps, attempt, { lastAttempt, scratchDir }, error)
+  } finally {
+    await progress.stop()
+    await rm(scratchDir, { recursive: true, force: true })
+  }
+}
+
+/** Fetches a source and extracts its frames into the scratch folder. */
+export async function fetchAndExtract(
+  deps: AttemptDeps,
+  from: Parameters<AttemptDeps['fetchSource']>[0],
+  { scratchDir, progress, signal }: AttemptWork,
+): Promise<{ source: FetchedSource; extraction: Extraction }> {
+  const { extract, fetchSource, faultPoint } = deps
+  progress.stage('fetching', 0, null)
+  const source = await fetchSource(from, {
+    scratchDir,
+    signal,
+    onProgress: (done, total) => progress.stage('fetching', done, total),
+  })
+  faultPoint('ingest-fetched')
+  progress.stage('extracting', 0, null)
+  const outDir = join(scratchDir, 'frames')
+  await mkdir(outDir)
+  const extraction = await extract({
+    file: source.file,
+    scratchDir: outDir,
+    signal,
+    limits: { maxDurationSec: deps.maxDurationSec },
+    // Only this stage has a known total. The probe before it and the images count other units.
+    onProgress: ({ stage, done, total }) => {
+      if (stage === 'shots') progress.stage('extracting', done, total)
+    },
+  })
+  await progress.flush()
+  faultPoint('ingest-extracted')
+  return { source, extraction }
+}
+
+/** How soon a full disk or bucket is checked again. A bucket shows it only at the next upload, after all the work. */
+const FULL_DELAY_MS = { disk: 10_000, bucket: 60_000 }
+
+/** A full disk is a delay: no attempt counts and nothing is fetched. @throws RetryAfter */
+export async function untilRoom({ scratchRoot, store }: Pick<AttemptDeps, 'scratchRoot' | 'store'>): Promise<void> {
+  try {
+    await mkdir(scratchRoot, { recursive: true })
+    await requireRoom(scratchRoot)
+    await store.requireRoom?.()
+  } catch (error) {
+    if (!(error instanceof StorageFull) && !isDiskFull(error)) throw error
+    throw new RetryAfter('the disk is full', FULL_DELAY_MS.disk)
+  }
+}
+
+/**
+ * For a video that found the disk or bucket full. It waits while there is no room, and no attempt counts. When removing
+ * its own files made room, it is too large for this disk: then the attempt counts. @throws RetryAfter
+ */
+async function waitWhileFull(deps: AttemptDeps, scratchDir: string, refund: () => Promise<unknown>, error: unknown) {
+  await rm(scratchDir, { recursive: true, force: true })
+  try {
+    if (error instanceof StorageFull && error.place === 'bucket')
+      throw new RetryAfter('the bucket is full', FULL_DELAY_MS.bucket)
+    await untilRoom(deps)
+  } catch (wait) {
+    if (wait instanceof RetryAfter) await refund()
+    throw wait
+  }
+}
+
+/** Fails the video when no attempt may follow. Otherwise throws again what the queue must retry. */
+async function handleFailure(
+  deps: AttemptDeps,
+  { about, fail, ...attempt }: Attempt,
+  { lastAttempt, scratchDir }: { lastAttempt: boolean; scratchDir: string },
+  error: unknown,
+): Promise<void> {
+  const { logger } = deps
+  // The database itself may be unavailable.
+  const refund = () => attempt.refund().catch(() => undefined)
+  if (!(error instanceof MediaError) && isConnectionLoss(error)) {
+    await refund()
+    throw error
+  }
+  if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
+    logger.info({ ...about, code: error.code }, 'video refused')
+    return fail(error.code, error.message)
+  }
+  if (error instanceof StorageFull || isDiskFull(error)) {
+    await waitWhileFull(deps, scratchDir, refund, error)
+    logger.error(about, 'disk full')
+    if (lastAttempt)
+      await fail('disk_full', 'The disk has too little room for this video. Free some space, then retry it.')
+  } else if (lastAttempt) {
+    logger.error({ err: error, ...about }, 'ingest failed')
+    await fail(
+      'internal_error',
+      'Processing failed several times, not because of the file. See the worker log, then retry this video.',
+    )
+  }
+  throw error
+}
+
+type ProgressWriter = ReturnType<typeof progressWriter>
+
+/** How often progress is written and the revision checked: a cancelled video stops within about this time. */
+const PROGRESS_MS = 1_000
+
+/** Writes progress in order, at most once a second, and reports when the work is no longer wanted. */
+function progressWriter({ record }: Pick<Attempt, 'record'>, onSuperseded: () => void) {
+  let latest: Progress | undefined
+  let writing: Promise<void> = Promise.resolve()
+  const write = () => {
+    const entry = latest
+    writing = writing.then(async () => {
+      if (!entry) return
+      const current = await record(entry).catch(() => true)
+      if (!current) onSuperseded()
+    })
+    return writing
+  }
+  const timer = setInterval(write, PROGRESS_MS)
+  return {
+    stage(stage: Progress['stage'], done: number, total: number | null) {
+      const changed = latest?.stage !== stage
+      latest = { stage, done, total }
+      if (changed) void write()
+    },
+    flush: write,
+    async stop() {
+      clearInterval(timer)
+      await writing
+    },
+  }
+}
