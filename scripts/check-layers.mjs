@@ -71,6 +71,7 @@ const MAY_IMPORT = {
     'vision',
     'search',
     'library',
+    'views',
     'web',
     'workers',
     'oauth',

@@ -53,6 +53,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./add-videos.ts')).defineAdd,
   },
   {
+    name: 'draft',
+    description: 'measure an unpublished film against the library of a running service; only its owner sees it',
+    group: VIDEOS,
+    load: async () => (await import('./draft.ts')).defineDraft,
+  },
+  {
     name: 'status',
     description: 'show the newest videos, or everything about one',
     group: VIDEOS,

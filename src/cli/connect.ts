@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { protectedResource } from '../oauth/routes.ts'
 import { operatorLink } from './accounts.ts'
-import { configOrExit, withContext } from './context.ts'
+import { configOrExit, readOperatorKey, withContext } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, type Column, print, table } from './terminal.ts'
 
@@ -73,14 +71,6 @@ async function pack(folder: string, { name, url, key, image, account, json }: Pa
   print(json, { folder, files, ...(link ? { link } : {}) }, () =>
     [...files.map((file) => `${folder}/${file}`), ...(link ? [`test account: ${link}`] : [])].join('\n'),
   )
-}
-
-function readOperatorKey(dataDir: string): string {
-  try {
-    return readFileSync(join(dataDir, 'operator-key'), 'utf8').trim()
-  } catch {
-    throw new CliError("There is no operator's key in DATA_DIR. Give one with --key.")
-  }
 }
 
 const COLUMNS: Column<Finding>[] = [

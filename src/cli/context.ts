@@ -77,6 +77,14 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
   }
 }
 
+export function readOperatorKey(dataDir: string): string {
+  try {
+    return readFileSync(join(dataDir, 'operator-key'), 'utf8').trim()
+  } catch {
+    throw new CliError("There is no operator's key in DATA_DIR. Give one with --key.")
+  }
+}
+
 export function configOrExit(): Config {
   try {
     return parseConfig(process.env)

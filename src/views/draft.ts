@@ -9,7 +9,14 @@ import {
 } from '../library/films/comparison.ts'
 import type { Draft, MeasuredDraft, requireDraft } from '../library/films/drafts.ts'
 import type { FilmGrammar, ShelfFilm } from '../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, measureFilm, SOUND_NAMES } from '../library/films/measures.ts'
+import {
+  MEASURE_NAMES,
+  type MeasureName,
+  measureFilm,
+  measureOf,
+  measureText,
+  SOUND_NAMES,
+} from '../library/films/measures.ts'
 import { DRAFT_STATES } from '../vocabulary.ts'
 import { card, Film, type FilmDeps, Measures, perMeasure, Rank, toFilm } from './film.ts'
 import { toVideo, Video } from './resources.ts'
@@ -53,7 +60,7 @@ const Score = Film.omit({ video_id: true, text: true })
         z.strictObject({
           measure: z.enum(SOUND_NAMES as [MeasureName, ...MeasureName[]]),
           value: z.number().nullable(),
-          usual: z.tuple([z.number(), z.number()]).nullable().describe('Where four in five films lie.'),
+          usual: z.array(z.number()).length(2).nullable().describe('Where four in five films lie.'),
           unusual: z.boolean().nullable(),
         }),
       )
@@ -67,6 +74,7 @@ const Score = Film.omit({ video_id: true, text: true })
   .meta({ id: 'DraftScore' })
 export type DraftScore = z.infer<typeof Score>
 export const DraftAnswer = z.strictObject({ ...about, score: Score.nullable() }).meta({ id: 'Draft' })
+export type DraftReport = z.infer<typeof DraftAnswer>
 
 export function toDraftAbout(draft: Draft): z.infer<typeof DraftAbout> {
   const { id, title, sourceUrl, state, failureCode: code, failureMessage: message, createdAt, expiresAt } = draft
@@ -85,7 +93,7 @@ export const DRAFT_POINTS = 6
 export async function readDraft(
   deps: FilmDeps & { publicUrl: string },
   draft: Awaited<ReturnType<typeof requireDraft>>,
-): Promise<z.infer<typeof DraftAnswer>> {
+): Promise<DraftReport> {
   const { film } = draft
   return { ...toDraftAbout(draft), score: film && (await scoreDraft(deps, { ...draft, film })) }
 }
@@ -179,3 +187,33 @@ function whyNone(
     ...(length < LEAST_FILMS ? { sound: few } : {}),
   }
 }
+
+/** A score in words, for agents and terminals. `quoted` marks text that comes from films. */
+export function tellScore(
+  { measures, missing, among, unusual, differs, nearest, sound, text }: DraftScore,
+  quoted: (text: string, most: number) => string,
+): string[] {
+  const told = (name: MeasureName, value: number) => `${measureOf(name).label} ${measureText(name, value)}`
+  const figures = SHOWN.flatMap((name) => (measures[name] === null ? [] : told(name, measures[name])))
+  const far = differs?.map(({ measure: name, value, usual, stands }) => {
+    return `${told(name, value)}, usually ${measureText(name, usual)}${stands === null ? '' : `, ${stands}`}`
+  })
+  const near = nearest?.map(({ video, distance, why }) => {
+    const reasons = why.map((name) => measureOf(name).label).join(', ')
+    return `${video.id} ${quoted(video.title, 80)}, ${distance} away: ${reasons}`
+  })
+  const cards = text.too_fast.map((one) => `${one.t_sec} s ${quoted(one.text, 60)} ${one.per_second} characters/s`)
+  const odd = sound.flatMap(({ measure: name, value, usual, unusual: isOdd }) =>
+    isOdd && value !== null && usual !== null ? `${told(name, value)}, usually ${usual.join(' to ')}` : [],
+  )
+  return [
+    `${figures.join(', ')}. Films to compare with: ${among}.`,
+    ...(unusual.length > 0 ? [`Unusual: ${unusual.join('; ')}.`] : []),
+    `Differs most: ${far?.join('; ') ?? missing.differs}`,
+    `Too fast to read: ${cards.slice(0, 8).join(', ') || `none of ${text.cards} cards`}.`,
+    `Sound out of the usual: ${odd.join('; ') || (missing.loudness ?? missing.sound ?? 'nothing')}`,
+    ...(near ? ['Nearest by style:', ...near] : [`Nearest: ${missing.nearest}`]),
+  ]
+}
+
+const SHOWN = ['duration_sec', 'shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'motion'] as const

@@ -166,9 +166,9 @@ second, it stands ${seconds} s</li>`,
 function sounds({ sound, missing }: DraftScore): Html {
   const items = sound.flatMap(({ measure, value, usual, unusual }) => {
     if (!unusual || value === null || usual === null) return []
-    const [low, high] = usual.map((bound) => measureText(measure as MeasureName, bound))
+    const range = usual.map((bound) => measureText(measure as MeasureName, bound)).join(' to ')
     const label = valueLabel(measureOf(measure).label)
-    return html`<li>${label}: ${measureText(measure, value)}, usually ${low} to ${high}</li>`
+    return html`<li>${label}: ${measureText(measure, value)}, usually ${range}</li>`
   })
   const why = sound.some(({ value }) => value === null) ? missing.loudness : missing.sound
   const none = html`<p>${why ?? 'Loudness, range, peak and silence are usual here.'}</p>`

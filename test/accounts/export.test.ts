@@ -13,7 +13,7 @@ import { saveFrames } from '../../src/library/collections/saves.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import { frames } from '../library/support.ts'
 import { openStores, type Stores } from '../support/stores.ts'
-import { seedFrames } from './seed-frames.ts'
+import { seedDraft, seedFrames } from './seed-frames.ts'
 
 let stores: Stores
 const dataDir = mkdtempSync(join(tmpdir(), 'frames-export-'))
@@ -50,6 +50,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   await pinFrames(db, { accountId: ann.id, boardId: board.id, frameIds: frameIds.slice(0, 3), note: 'a private note' })
   const link = await shareBoard(db, { accountId: ann.id, boardId: board.id })
   await createBoard(db, { accountId: bob.id, name: 'Bob’s board' })
+  for (const accountId of [ann.id, bob.id]) await seedDraft(db, accountId)
   const endpoint = await db.transaction((tx) =>
     createEndpoint(
       tx,
@@ -61,6 +62,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
   expect([code, stderr]).toEqual([0, ''])
   const kept = JSON.parse(stdout)
+  expect(kept.drafts).toMatchObject([{ title: 'a cut', state: 'failed', film: null }])
   expect(Object.keys(kept)).toEqual([
     ...[
       'account',
@@ -72,6 +74,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'stored_answers',
       'removals',
       'uploads',
+      'drafts',
       'webhook_endpoints',
       'saves',
       'boards',
@@ -106,6 +109,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'accounts',
       'api_keys',
       'boards',
+      'drafts',
       'events',
       'grants',
       'idempotency_keys',
@@ -126,6 +130,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
       union all select 1 from removals where account_id = $1 union all select 1 from uploads where account_id = $1
+      union all select 1 from drafts where account_id = $1
       union all select 1 from sign_in_links where email = $2
       union all select 1 from webhook_endpoints where email = $2`,
     [ann.id, email],

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount, deleteAccount } from '../../src/library/accounts/accounts.ts'
@@ -9,7 +9,7 @@ import { openMediaStore } from '../../src/media/open-store.ts'
 import { cutShots, seedFilm } from '../support/film.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { extractFromNumber, openScripted, scriptedAnnotator, values } from './support.ts'
+import { extractFromNumber, frames, openScripted, scriptedAnnotator, values } from './support.ts'
 
 const SENTENCE = 'Everything that your team needs, in one place.'
 const annotator = scriptedAnnotator('scripted@1', ({ tSec }) => ({
@@ -174,7 +174,12 @@ test('addresses are taken as those of videos: none of a private network, none th
     const { status, json } = await service.call('POST', '/api/drafts', { url }, ann.headers)
     expect([url, status, json.code]).toEqual([url, 400, 'invalid_request'])
   }
-  const wrong = await service.call('POST', '/api/drafts', { url: 'https://a.example/b.mp4', author: 'x' }, ann.headers)
+  const wrong = await service.call(
+    'POST',
+    '/api/drafts',
+    { url: 'https://example.org/b.mp4', author: 'x' },
+    ann.headers,
+  )
   expect(wrong.status).toBe(400)
   expect(await listed(ann)).toEqual([])
 })
@@ -284,4 +289,45 @@ test('the page takes a file and an address without script, and shows the result 
   expect((await post('/web/drafts', { url: 'http://127.0.0.1/cut.mp4' })).status).toBe(400)
   expect((await post(`/web${path}/delete`, {})).headers.get('location')).toBe('/drafts')
   expect((await page(path, mine)).status).toBe(404)
+})
+
+test('the tool measures an address and tells a score; to others the draft is not there', async () => {
+  const call = async (person: Person, draft: string) => {
+    const params = { name: 'score_draft', arguments: { draft } }
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    return (await service.call('POST', '/api/mcp', body, person.headers)).json.result
+  }
+  const refused = await call(ann, 'http://10.0.0.8/cut.mp4')
+  expect(refused.isError).toBe(true)
+  // Never fetched: nothing leaves loopback in a test.
+  const open = Promise.withResolvers<void>()
+  gate = open.promise
+  const { id } = ((await send(ann, '15')).json as { draft: { id: string } }).draft
+  expect((await call(ann, id)).content[0].text).toMatch(/"my cut": (queued|fetching|measuring)\nMeasuring takes/)
+  expect((await call(ann, 'https://example.org/b.mp4')).content[0].text).toMatch(/Wait until it is ready, or delete it/)
+  open.resolve()
+  await settled(ann, id)
+  const scored = await call(ann, id)
+  expect(scored.content[0].text).toMatch(/Differs most: .*usually.*\nToo fast to read: 2 s "Everything that/)
+  expect(scored.structuredContent.draft.score.among).toBe(6)
+  expect(await call(bob, id)).toMatchObject({ isError: true })
+  await remove(ann, id)
+})
+
+test('the command sends a file to a running service, waits, prints the score and deletes the draft', async () => {
+  const file = join(service.config.dataDir, 'final_cut.mp4')
+  await writeFile(file, '15')
+  const key = ann.headers.authorization.slice('Bearer '.length)
+  const run = (...args: string[]) =>
+    frames(service, service.stores.redisUrl, ['draft', ...args, '--url', service.url], { FRAMES_KEY: key })
+  const told = await run(file)
+  expect([told.code, told.stderr]).toEqual([0, ''])
+  expect(told.stdout).toMatch(/^final cut\n.*shots 3.*\n[\s\S]*Nearest by style:\n\S+ “Twin”/)
+  expect(await listed(ann)).toEqual([])
+  const kept = await run(file, '--keep', '--json')
+  expect(kept.json.draft).toMatchObject({ state: 'ready', title: 'final cut', score: { among: 6 } })
+  expect(await listed(ann)).toMatchObject([{ id: kept.json.draft.id }])
+  await remove(ann, kept.json.draft.id)
+  const absent = await run(join(service.config.dataDir, 'none.mp4'))
+  expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('cannot be read. Name a file')])
 })

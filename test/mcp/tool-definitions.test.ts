@@ -119,7 +119,7 @@ describe('thrift (o200k tokens)', () => {
   test('the list is at most 5,000 with a key and 2,700 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]
-    expect([open.length, all.length]).toEqual([6, 22])
+    expect([open.length, all.length]).toEqual([6, 23])
     // Hosts with the gallery keep `_meta` and its tool from their model. Others show 135 tokens more.
     const isTold = ({ _meta }: { _meta?: { ui: { visibility?: string[] } } }) => !_meta?.ui.visibility
     const told = (tools: object[]) =>
@@ -152,7 +152,7 @@ describe('definitions', () => {
         destructiveHint: expect.any(Boolean),
         idempotentHint: expect.any(Boolean),
         // It fetches what others publish.
-        openWorldHint: tool.name === 'add_video',
+        openWorldHint: ['add_video', 'score_draft'].includes(tool.name),
       })
       for (const schema of [definition.inputSchema, definition.outputSchema!]) {
         expect(schema).toMatchObject({ type: 'object', additionalProperties: false })

@@ -27,7 +27,7 @@ import { flagArgument, limitArgument } from '../values.ts'
 import { type AccountToolDeps, accountOf, presentRows, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './frame-arguments.ts'
 
-export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id, or name where only one board has it')
+export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id or unique name')
 const boardName = z.string().min(1).max(MAX_BOARD_NAME)
 const BoardSummary = z.object({
   id: z.string(),

@@ -55,7 +55,7 @@ export function videoReference() {
   return z.string().max(2_000)
 }
 
-export const cursorArgument = z.string().max(100).optional().describe('The last next_cursor')
+export const cursorArgument = z.string().max(100).optional()
 export const detailArgument = Detail.default('compact').describe('full adds text, composition, colours')
 export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
 

@@ -81,7 +81,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
   return defineTool({
     name: 'unsave_frame',
     title: 'Unsave frames',
-    description: 'Remove frames from the saved ones. Says which were not saved; save_frame undoes it.',
+    description: 'Unsave frames. Says which were not saved; save_frame undoes it.',
     annotations: REMOVES,
     points: POINTS.write,
     pointsOf: pointsOfFrames,

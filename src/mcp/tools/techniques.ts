@@ -32,7 +32,7 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
     scope: null,
     cacheable: true,
     input: z.strictObject({
-      query: z.string().max(200).optional().describe('Only those whose name or description has this'),
+      query: z.string().max(200).optional().describe('In its name or description'),
       limit: limitArgument(100, 200),
       cursor: cursorArgument,
     }),
