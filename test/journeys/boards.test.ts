@@ -266,7 +266,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.goto(url(boardPath))
     await page.locator('summary').getByText('Delete').click()
     await page.getByRole('button', { name: 'Delete the board' }).click()
-    await page.getByRole('heading', { name: 'Boards' }).waitFor()
+    await page.getByRole('heading', { name: 'Boards', exact: true }).waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByRole('heading', { level: 1, name: EVIL }).waitFor()

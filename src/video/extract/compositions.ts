@@ -149,10 +149,12 @@ function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   const { members, builtFromMs } = rest
   const isOne = members.length === 1
   if (isOne ? !isHeld(members[0]!) : rest.isCalmOnly && !isDrift(members)) return
-  const isPassing = isOne && next !== undefined && !isCutOff(members[0]!, next)
+  const last = members.at(-1)!
+  const isInstant = last.tMs - rest.fromMs < RESTED_MS
+  const isPassing = isInstant && next !== undefined && !isCutOff(last, next)
   if (isOne) Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
-  else if (rest.fromMs + RESTED_MS <= members.at(-1)!.tMs) finder.hasRested = true
-  const { fromMs, toMs } = isOne ? members[0]!.held : { fromMs: rest.fromMs, toMs: members.at(-1)!.tMs }
+  if (!isInstant) finder.hasRested = true
+  const { fromMs, toMs } = isOne ? last.held : { fromMs: rest.fromMs, toMs: last.tMs }
   const candidate = choose(members, toMs - fromMs)
   const edges = edgesOf(candidate.features)
   const before = finder.growing
