@@ -34,167 +34,65 @@ interface Measure {
 }
 
 const pace = { pace: true, log: true, floor: 0.1 } as const
+const echo = { ...pace, echo: true } as const
+
+type Rules = Pick<Measure, 'floor'> & Partial<Pick<Measure, 'view' | 'echo' | 'pace' | 'log'>>
+const measure = (unit: Measure['unit'], label: string, [less, more]: [string, string], rules: Rules): Measure => {
+  return { view: null, ...rules, unit, label, less, more }
+}
 
 /** Every measure of a film. docs/films.md says how each is measured, and where the method is from. */
 const MEASURES = {
-  duration_sec: { unit: 's', label: 'length', less: 'shorter', more: 'longer', view: null, log: true, floor: 0.1 },
-  shots: {
-    echo: true,
-    unit: 'count',
-    label: 'shots',
-    less: 'fewer shots',
-    more: 'more shots',
-    view: null,
-    log: true,
-    floor: 0.1,
-  },
-  shots_a_minute: { ...pace, unit: 'per minute', label: 'shots a minute', less: 'slower', more: 'faster', view: null },
-  shot_median_sec: {
-    echo: true,
-    ...pace,
-    unit: 's',
-    label: 'median shot',
-    less: 'shorter shots',
-    more: 'longer shots',
+  duration_sec: measure('s', 'length', ['shorter', 'longer'], { log: true, floor: 0.1 }),
+  shots: measure('count', 'shots', ['fewer shots', 'more shots'], { echo: true, log: true, floor: 0.1 }),
+  shots_a_minute: measure('per minute', 'shots a minute', ['slower', 'faster'], pace),
+  shot_median_sec: measure('s', 'median shot', ['shorter shots', 'longer shots'], { ...echo, view: 'style' }),
+  shot_mean_sec: measure('s', 'mean shot', ['a shorter mean shot', 'a longer mean shot'], echo),
+  shot_q1_sec: measure('s', 'short shots (lower quartile)', ['shorter short shots', 'longer short shots'], echo),
+  shot_q3_sec: measure('s', 'long shots (upper quartile)', ['shorter long shots', 'longer long shots'], {
+    ...echo,
     view: 'style',
-  },
-  shot_mean_sec: {
-    echo: true,
-    ...pace,
-    unit: 's',
-    label: 'mean shot',
-    less: 'a shorter mean shot',
-    more: 'a longer mean shot',
-    view: null,
-  },
-  shot_q1_sec: {
-    echo: true,
-    ...pace,
-    unit: 's',
-    label: 'short shots (lower quartile)',
-    less: 'shorter short shots',
-    more: 'longer short shots',
-    view: null,
-  },
-  shot_q3_sec: {
-    echo: true,
-    ...pace,
-    unit: 's',
-    label: 'long shots (upper quartile)',
-    less: 'shorter long shots',
-    more: 'longer long shots',
-    view: 'style',
-  },
-  longest_shot_sec: {
-    echo: true,
-    ...pace,
-    unit: 's',
-    label: 'longest shot',
-    less: 'a shorter longest shot',
-    more: 'a longer longest shot',
-    view: null,
-  },
-  shot_spread: {
-    unit: 'ln s',
-    label: 'spread of shot lengths',
-    less: 'more even',
-    more: 'more varied in length of shot',
-    view: 'style',
+  }),
+  longest_shot_sec: measure('s', 'longest shot', ['a shorter longest shot', 'a longer longest shot'], echo),
+  shot_spread: measure('ln s', 'spread of shot lengths', ['more even', 'more varied in length of shot'], {
     pace: true,
-    floor: 0.1,
-  },
-  gradual_share: {
-    unit: 'share',
-    label: 'gradual transitions',
-    less: 'fewer gradual transitions',
-    more: 'more gradual transitions',
     view: 'style',
+    floor: 0.1,
+  }),
+  gradual_share: measure('share', 'gradual transitions', ['fewer gradual transitions', 'more gradual transitions'], {
     pace: true,
-    floor: 0.05,
-  },
-  transition_median_sec: {
-    ...pace,
-    unit: 's',
-    label: 'median gradual transition',
-    less: 'quicker transitions',
-    more: 'slower transitions',
-    view: null,
-  },
-  held_share: {
-    unit: 'share',
-    label: 'held picture',
-    less: 'less held picture',
-    more: 'more held picture',
     view: 'style',
     floor: 0.05,
-  },
-  longest_hold_sec: {
-    unit: 's',
-    label: 'longest hold',
-    less: 'a shorter longest hold',
-    more: 'a longer longest hold',
-    view: null,
-    floor: 0.3,
-  },
-  motion: {
-    unit: 'levels per second',
-    label: 'motion',
-    less: 'calmer',
-    more: 'more moving',
+  }),
+  transition_median_sec: measure('s', 'median gradual transition', ['quicker transitions', 'slower transitions'], pace),
+  held_share: measure('share', 'held picture', ['less held picture', 'more held picture'], {
     view: 'style',
-    log: true,
-    floor: 0.1,
-  },
-  motion_peak: {
+    floor: 0.05,
+  }),
+  longest_hold_sec: measure('s', 'longest hold', ['a shorter longest hold', 'a longer longest hold'], { floor: 0.3 }),
+  motion: measure('levels per second', 'motion', ['calmer', 'more moving'], { log: true, view: 'style', floor: 0.1 }),
+  motion_peak: measure('levels per second', 'motion at its peak', ['calmer at its peak', 'wilder at its peak'], {
     echo: true,
-    unit: 'levels per second',
-    label: 'motion at its peak',
-    less: 'calmer at its peak',
-    more: 'wilder at its peak',
-    view: 'style',
     log: true,
+    view: 'style',
     floor: 0.1,
-  },
-  luma: { unit: 'levels', label: 'light', less: 'darker', more: 'brighter', view: 'look', floor: 5 },
-  luma_spread: {
-    unit: 'levels',
-    label: 'change of light',
-    less: 'more even in light',
-    more: 'more varied in light',
+  }),
+  luma: measure('levels', 'light', ['darker', 'brighter'], { view: 'look', floor: 5 }),
+  luma_spread: measure('levels', 'change of light', ['more even in light', 'more varied in light'], {
     view: 'look',
     floor: 3,
-  },
-  contrast: { unit: 'levels', label: 'contrast', less: 'softer', more: 'harder in contrast', view: 'look', floor: 3 },
-  colour: { unit: 'levels', label: 'colour', less: 'less colourful', more: 'more colourful', view: 'look', floor: 2 },
-  blue_cast: { unit: 'levels', label: 'blue cast', less: 'more yellow', more: 'more blue', view: 'look', floor: 1 },
-  red_cast: { unit: 'levels', label: 'red cast', less: 'more green', more: 'more red', view: 'look', floor: 1 },
-  loudness: { unit: 'LUFS', label: 'loudness', less: 'quieter', more: 'louder', view: null, floor: 1 },
-  loudness_range: {
-    unit: 'LU',
-    label: 'range of loudness',
-    less: 'more even in loudness',
-    more: 'more varied in loudness',
-    view: null,
+  }),
+  contrast: measure('levels', 'contrast', ['softer', 'harder in contrast'], { view: 'look', floor: 3 }),
+  colour: measure('levels', 'colour', ['less colourful', 'more colourful'], { view: 'look', floor: 2 }),
+  blue_cast: measure('levels', 'blue cast', ['more yellow', 'more blue'], { view: 'look', floor: 1 }),
+  red_cast: measure('levels', 'red cast', ['more green', 'more red'], { view: 'look', floor: 1 }),
+  loudness: measure('LUFS', 'loudness', ['quieter', 'louder'], { floor: 1 }),
+  loudness_range: measure('LU', 'range of loudness', ['more even in loudness', 'more varied in loudness'], {
     floor: 1,
-  },
-  true_peak: {
-    echo: true,
-    unit: 'dBTP',
-    label: 'true peak',
-    less: 'a lower peak',
-    more: 'a higher peak',
-    view: null,
-    floor: 0.5,
-  },
-  silence_share: {
-    unit: 'share',
-    label: 'silence',
-    less: 'less silence',
-    more: 'more silence',
-    view: null,
-    floor: 0.05,
-  },
-} as const satisfies Record<string, Measure>
+  }),
+  true_peak: measure('dBTP', 'true peak', ['a lower peak', 'a higher peak'], { echo: true, floor: 0.5 }),
+  silence_share: measure('share', 'silence', ['less silence', 'more silence'], { floor: 0.05 }),
+}
 
 export type MeasureName = keyof typeof MEASURES
 export const MEASURE_NAMES = Object.keys(MEASURES) as MeasureName[]
