@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { type DraftReport, tellScore } from '../views/draft.ts'
 import { configOrExit, readOperatorKey, readRunFile } from './context.ts'
-import { CliError, EXIT } from './failure.ts'
+import { CliError, EXIT, usage } from './failure.ts'
 import { addExamples, print } from './terminal.ts'
 
 interface DraftOptions {
@@ -19,7 +19,7 @@ export function defineDraft(command: Command): void {
   addExamples(command, 'draft cut.mp4', 'draft https://example.com/cut.mp4 --keep', 'draft cut.mp4 --json')
     .argument('<source>', 'a file or an https URL')
     .option('--url <address>', 'another service than the local one or PUBLIC_URL')
-    .option('--key <key>', 'your key (default: FRAMES_KEY, or that of the first start)')
+    .option('--key <key>', 'your key (default: FRAMES_KEY, or without --url that of the first start)')
     .option('--keep', 'leave the draft there until it ends by itself after a day')
     .option('--json', 'print one JSON object')
     .action(score)
@@ -28,7 +28,11 @@ export function defineDraft(command: Command): void {
 async function score(source: string, { url, key, keep, json }: DraftOptions): Promise<void> {
   const config = configOrExit()
   const base = (url ?? readRunFile(config.dataDir)?.api ?? config.publicUrl).replace(/\/+$/, '')
-  const authorization = `Bearer ${key ?? process.env.FRAMES_KEY ?? readOperatorKey(config.dataDir)}`
+  const named = key ?? process.env.FRAMES_KEY
+  // The key of the first start opens this installation: no other service may see it.
+  if (named === undefined && url !== undefined && base !== config.publicUrl)
+    throw usage(`No key for ${base} is given. Name one with --key or FRAMES_KEY.`)
+  const authorization = `Bearer ${named ?? readOperatorKey(config.dataDir)}`
   const ask = async (method: string, path: string, body?: BodyInit, headers: object = {}) => {
     const init = { method, headers: { authorization, ...headers }, ...(body === undefined ? {} : { body }) }
     const answer = await fetch(base + path, init).catch(() => undefined)

@@ -6,7 +6,7 @@ import { troubleWithText } from './request-body.ts'
 
 const FIELDS = ['title', 'author', 'platform', 'backfill']
 
-interface FormFile {
+export interface FormFile {
   file: Readable
   filename: string
   /** Resolves at the form's end, because fields may come before or after the file. */

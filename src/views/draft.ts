@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DraftFilm, DraftRow } from '../db/schema/drafts.ts'
 import {
   farthestOf,
   LEAST_FILMS,
@@ -7,7 +8,7 @@ import {
   standingText,
   usualRange,
 } from '../library/films/comparison.ts'
-import type { Draft, MeasuredDraft, requireDraft } from '../library/films/drafts.ts'
+import type { Draft } from '../library/films/drafts.ts'
 import type { FilmGrammar, ShelfFilm } from '../library/films/films.ts'
 import {
   MEASURE_NAMES,
@@ -17,7 +18,7 @@ import {
   measureText,
   SOUND_NAMES,
 } from '../library/films/measures.ts'
-import { DRAFT_STATES } from '../vocabulary.ts'
+import { DRAFT_STATES, type SoundMeasure } from '../vocabulary.ts'
 import { card, Film, type FilmDeps, Measures, perMeasure, Rank, toFilm } from './film.ts'
 import { toVideo, Video } from './resources.ts'
 
@@ -58,7 +59,7 @@ const Score = Film.omit({ video_id: true, text: true })
     sound: z
       .array(
         z.strictObject({
-          measure: z.enum(SOUND_NAMES as [MeasureName, ...MeasureName[]]),
+          measure: z.enum(SOUND_NAMES as [SoundMeasure, ...SoundMeasure[]]),
           value: z.number().nullable(),
           usual: z.array(z.number()).length(2).nullable().describe('Where four in five films lie.'),
           unusual: z.boolean().nullable(),
@@ -92,32 +93,33 @@ export const DRAFT_POINTS = 6
 /** A draft with its score, once it is measured. */
 export async function readDraft(
   deps: FilmDeps & { publicUrl: string },
-  draft: Awaited<ReturnType<typeof requireDraft>>,
+  { film, ...draft }: DraftRow,
 ): Promise<DraftReport> {
-  const { film } = draft
-  return { ...toDraftAbout(draft), score: film && (await scoreDraft(deps, { ...draft, film })) }
+  return { ...toDraftAbout(draft), score: film && (await scoreDraft(deps, draft, film)) }
 }
 
 const NEAREST = 5
 const MOST_DIFFERENT = 3
 
 /** What was measured of a draft, as films have it. */
-export function grammarOf({ film: { shots, picture, durationSec } }: MeasuredDraft): FilmGrammar {
+export function grammarOf({ shots, picture, durationSec }: DraftFilm): FilmGrammar {
   return { shots, picture, measures: measureFilm(shots, durationSec, picture) }
 }
 
 /** How a draft is built, where it stands among the films of the library, and what is unusual about it. */
-async function scoreDraft(deps: FilmDeps & { publicUrl: string }, draft: MeasuredDraft): Promise<DraftScore> {
+async function scoreDraft(
+  deps: FilmDeps & { publicUrl: string },
+  { id, title }: Draft,
+  measured: DraftFilm,
+): Promise<DraftScore> {
   const shelf = await deps.films.shelf()
-  const grammar = grammarOf(draft)
-  const own: ShelfFilm = { id: draft.id, title: draft.title, author: null, platform: 'web', measures: grammar.measures }
-  const { frames } = draft.film
+  const grammar = grammarOf(measured)
+  const own: ShelfFilm = { id, title, author: null, platform: 'web', measures: grammar.measures }
+  const { frames } = measured
   const { video_id: _, standing, text, missing, ...film } = toFilm(own, { frames, grammar, peers: shelf })
   const near = similarFilms(own, shelf, { view: 'style', limit: NEAREST })
-  const videos = await deps.search.documents(
-    'videos',
-    near.map((one) => one.film.id),
-  )
+  const ids = near.map((one) => one.film.id)
+  const videos = await deps.search.documents('videos', ids)
   const nearest = near.flatMap(({ film: { id, measures }, distance, why }) => {
     const video = videos.get(id)
     return video ? [{ video: toVideo(video, deps.publicUrl), measures, distance, why }] : []
@@ -138,24 +140,19 @@ async function scoreDraft(deps: FilmDeps & { publicUrl: string }, draft: Measure
       ...text,
       too_fast: text.too_fast.map(({ frame_id, ...one }) => ({ ...one, text: wordsOf(frames, frame_id) })),
     },
-    missing: { ...missing, ...whyUnranked(own, shelf, ranks), ...whyNone(shelf, { nearest, differs }) },
+    missing: { ...missing, ...whyUnranked(own, shelf, ranks), ...whyNone(shelf, nearest.length) },
   }
 }
 
-function soundOf(name: MeasureName, { measures }: ShelfFilm, shelf: readonly ShelfFilm[]): DraftScore['sound'][number] {
-  const [value, range] = [measures[name], usualRange(name, shelf)]
+function soundOf(measure: SoundMeasure, { measures }: ShelfFilm, shelf: readonly ShelfFilm[]) {
+  const [value, range] = [measures[measure], usualRange(measure, shelf)]
   const unusual = value === null || range === null ? null : value < range.low || value > range.high
-  return {
-    measure: name as DraftScore['sound'][number]['measure'],
-    value,
-    usual: range && [range.low, range.high],
-    unusual,
-  }
+  return { measure, value, usual: range && [range.low, range.high], unusual }
 }
 
 const MOST_WORDS = 80
 
-function wordsOf(frames: MeasuredDraft['film']['frames'], id: string): string {
+function wordsOf(frames: DraftFilm['frames'], id: string): string {
   const text = frames.find((frame) => frame.id === id)?.on_screen_text ?? ''
   return text.replace(/\s+/g, ' ').trim().slice(0, MOST_WORDS)
 }
@@ -176,23 +173,31 @@ function whyUnranked(
   )
 }
 
-function whyNone(
-  { length }: readonly ShelfFilm[],
-  { nearest, differs }: { nearest: readonly unknown[]; differs: readonly unknown[] },
-): Record<string, string> {
-  const few = `It needs ${LEAST_FILMS} films of the library with their measures, and there are ${length}.`
+function whyNone(shelf: readonly ShelfFilm[], nearest: number): Record<string, string> {
+  const few = (what: string, films: number) =>
+    `It needs ${LEAST_FILMS} films of the library with their ${what}, and there are ${films}.`
+  const heard = Math.min(...SOUND_NAMES.map((name) => shelf.filter(({ measures }) => measures[name] !== null).length))
   return {
-    ...(nearest.length === 0 ? { nearest: 'No film of the library has enough measures in common with it.' } : {}),
-    ...(differs.length === 0 ? { differs: few } : {}),
-    ...(length < LEAST_FILMS ? { sound: few } : {}),
+    ...(nearest === 0 ? { nearest: 'No film of the library has enough measures in common with it.' } : {}),
+    // Every film has a length, so only their number can be too small.
+    ...(shelf.length < LEAST_FILMS ? { differs: few('measures', shelf.length) } : {}),
+    ...(heard < LEAST_FILMS ? { sound: few('sound', heard) } : {}),
   }
 }
 
+/** What of its sound is out of the usual. */
+export function oddSounds({ sound }: DraftScore) {
+  return sound.flatMap(({ measure, value, usual, unusual }) =>
+    unusual && value !== null && usual ? [{ measure, value, usual }] : [],
+  )
+}
+
+/** Why its sound is not compared. */
+export const whySilent = ({ missing }: DraftScore): string | undefined => missing.loudness ?? missing.sound
+
 /** A score in words, for agents and terminals. `quoted` marks text that comes from films. */
-export function tellScore(
-  { measures, missing, among, unusual, differs, nearest, sound, text }: DraftScore,
-  quoted: (text: string, most: number) => string,
-): string[] {
+export function tellScore(score: DraftScore, quoted: (text: string, most: number) => string): string[] {
+  const { measures, missing, among, unusual, differs, nearest, text } = score
   const told = (name: MeasureName, value: number) => `${measureOf(name).label} ${measureText(name, value)}`
   const figures = SHOWN.flatMap((name) => (measures[name] === null ? [] : told(name, measures[name])))
   const far = differs?.map(({ measure: name, value, usual, stands }) => {
@@ -203,15 +208,15 @@ export function tellScore(
     return `${video.id} ${quoted(video.title, 80)}, ${distance} away: ${reasons}`
   })
   const cards = text.too_fast.map((one) => `${one.t_sec} s ${quoted(one.text, 60)} ${one.per_second} characters/s`)
-  const odd = sound.flatMap(({ measure: name, value, usual, unusual: isOdd }) =>
-    isOdd && value !== null && usual !== null ? `${told(name, value)}, usually ${usual.join(' to ')}` : [],
-  )
+  const odd = oddSounds(score).map(({ measure: name, value, usual }) => {
+    return `${told(name, value)}, usually ${usual.join(' to ')}`
+  })
   return [
     `${figures.join(', ')}. Films to compare with: ${among}.`,
     ...(unusual.length > 0 ? [`Unusual: ${unusual.join('; ')}.`] : []),
     `Differs most: ${far?.join('; ') ?? missing.differs}`,
     `Too fast to read: ${cards.slice(0, 8).join(', ') || `none of ${text.cards} cards`}.`,
-    `Sound out of the usual: ${odd.join('; ') || (missing.loudness ?? missing.sound ?? 'nothing')}`,
+    `Sound out of the usual: ${odd.join('; ') || (whySilent(score) ?? 'nothing')}`,
     ...(near ? ['Nearest by style:', ...near] : [`Nearest: ${missing.nearest}`]),
   ]
 }

@@ -4,16 +4,18 @@ import type { Db } from '../db/client.ts'
 import { AppError, describeIssue, invalid, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
-import { type Holding, POINTS, pointsForFrames } from '../http/rate-limit/budgets.ts'
+import { type Holding, POINTS, pointsForBytes, pointsForFrames } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { holdUntilSent, limitOpenReads, spendMore } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import { type FormFile, receiveForm } from '../http/upload-form.ts'
 import type { Logger } from '../logger.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import type { Assets } from './assets.ts'
 import {
   answerForm,
   fromOurPages,
+  requireFormToken,
   requireFormVisitor,
   requireVisitor,
   sessionCookie,
@@ -77,6 +79,18 @@ export interface ActionOptions<B extends z.ZodType> extends Priced<z.output<B>> 
 interface UploadOptions extends Priced<Request> {
   path: string
   who: Who
+}
+
+interface FileOptions {
+  path: string
+  who: Who
+  maxBytes: number
+}
+
+type GivenFile = Omit<FormFile, 'fields'> & {
+  accountId: string
+  /** Known once the file is read. @throws AppError forbidden without the session's token */
+  fields: () => Promise<Record<string, string>>
 }
 
 /** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
@@ -181,18 +195,31 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
       })
     },
 
-    /** A form with a file that the handler reads itself: it checks the session's token and says where to go. */
-    form(options: UploadOptions, act: (asked: Asked) => Promise<string>): void {
-      const { path, who } = options
+    /** A form with a file, paid by its bytes. Says where to go. The session's token comes with the other fields. */
+    file({ path, who, maxBytes }: FileOptions, act: (given: GivenFile) => Promise<string>): void {
       router.guarded({ method: 'post', path, who }, paid, ours, async (req, res) => {
-        const asked = admit(who, await requireVisitor(db, cookie, req), { req, res })
-        await pay(asked, options, req, POINTS.write)
-        res.set('Cache-Control', 'no-store').redirect(303, await act(asked))
+        const visitor = await requireVisitor(db, cookie, req)
+        const bytes = Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes)
+        const price = { cost: pointsForBytes(bytes), holds: 'uploads' } as const
+        await pay(admit(who, visitor, { req, res }), price, req, POINTS.write)
+        res.set('Cache-Control', 'no-store').redirect(303, await receiveFile(req, visitor, act))
       })
     },
   }
 }
 export type Actions = ReturnType<typeof openActions>
+
+function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => Promise<string>): Promise<string> {
+  const upload = ({ fields: sent, ...given }: FormFile) => {
+    const fields = async () => {
+      const { form, ...rest } = await sent
+      requireFormToken(visitor, form)
+      return rest
+    }
+    return act({ ...given, fields, accountId: visitor.account.id })
+  }
+  return receiveForm(req, upload, { also: ['form'] })
+}
 
 function refuse(who: Who, { account }: Visitor): void {
   if (who === 'operator' && account.role !== 'operator') throw notFound('page')

@@ -1,9 +1,4 @@
-import type { Request } from 'express'
 import { z } from 'zod'
-import { AppError } from '../errors.ts'
-import { pointsForBytes } from '../http/rate-limit/budgets.ts'
-import { receiveForm } from '../http/upload-form.ts'
-import { isFormToken } from '../library/accounts/sessions.ts'
 import {
   DRAFT_HOURS,
   type Draft,
@@ -14,10 +9,10 @@ import {
   submitDraftFile,
 } from '../library/films/drafts.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
-import { type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
-import { DRAFT_POINTS, type DraftScore, grammarOf, readDraft } from '../views/draft.ts'
+import { measureOf, measureText } from '../library/films/measures.ts'
+import { DRAFT_POINTS, type DraftScore, grammarOf, oddSounds, readDraft, whySilent } from '../views/draft.ts'
 import { type Actions, actionRouter, field, formToken } from './actions.ts'
-import { curves, measured, shotStrip, shotTable, similarPanel, standings } from './film-panels.ts'
+import { curves, figuresOf, shotStrip, shotTable, similarPanel, standings } from './film-panels.ts'
 import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -25,24 +20,23 @@ import { clock, counted, valueLabel } from './words.ts'
 
 /** `/drafts`: unpublished films against the library. It works without script. */
 export function draftsRouter(deps: PageDeps) {
-  return actionRouter(deps, addDrafts, addDraftFile)
+  return actionRouter(deps, addDrafts)
 }
 
 const who = 'pro'
 const Address = z.object({ url: field.text.pipe(z.string().trim().min(1, 'Paste an address first.').max(2_000)) })
 
 function addDrafts(actions: Actions, deps: PageDeps): void {
-  const { db, store, addresses, maxUploadBytes } = deps
+  const { db, store, addresses, maxUploadBytes: maxBytes } = deps
   actions.page('/drafts', who, { parameters: {} }, async ({ visitor }) => {
     const drafts = await listDrafts(db, visitor.account.id)
-    return { title: 'Drafts', current: 'films', body: draftsPage(visitor, drafts, maxUploadBytes) }
+    return { title: 'Drafts', current: 'films', body: draftsPage(visitor, drafts, maxBytes) }
   })
 
   actions.page('/drafts/:id', who, { parameters: {}, cost: DRAFT_POINTS }, async ({ visitor, param }) => {
     const draft = await requireDraft(db, { accountId: visitor.account.id, id: param('id') })
-    const { film } = draft
     const { score } = await readDraft(deps, draft)
-    const scored = film && score && scoreOf(score, grammarOf({ ...draft, film }))
+    const scored = score && draft.film && scoreOf(score, grammarOf(draft.film))
     return { title: draft.title, current: 'films', wide: true, body: draftPage(visitor, draft, scored) }
   })
 
@@ -51,27 +45,15 @@ function addDrafts(actions: Actions, deps: PageDeps): void {
     return { json: { id }, to: `/drafts/${id}` }
   })
 
+  actions.file({ path: '/web/drafts/file', who, maxBytes }, async ({ file, filename, fields, accountId }) => {
+    const title = async () => (await fields()).title
+    const { id } = await submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })
+    return `/drafts/${id}`
+  })
+
   actions.action({ path: '/web/drafts/:id/delete', who: 'person' }, async ({ visitor, param }) => {
     await deleteDraft(db, store, { accountId: visitor.account.id, id: param('id') })
     return { json: { ok: true }, to: '/drafts' }
-  })
-}
-
-function addDraftFile(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
-  const cost = (req: Request) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes))
-  actions.form({ path: '/web/drafts/file', who, cost, holds: 'uploads' }, async ({ req, visitor }) => {
-    const accountId = visitor.account.id
-    const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) => {
-      const title = async () => {
-        const { form, title: given } = await fields
-        if (!isFormToken(visitor.token, form))
-          throw new AppError('forbidden', 'This form has expired. Load the page again.')
-        return given
-      }
-      return submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })
-    }
-    const { id } = await receiveForm(req, upload, { also: ['form'] })
-    return `/drafts/${id}`
   })
 }
 
@@ -126,51 +108,50 @@ ${scored}
 ${deleteForm(visitor, id)}`
 }
 
+const FIGURES = ['duration_sec', 'shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness'] as const
+
 function scoreOf(score: DraftScore, grammar: FilmGrammar): Html {
   const { measures, missing, unusual, nearest, among } = score
   const length = measures.duration_sec ?? 0.001
-  const main = ['duration_sec', 'shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness'] as const
-  const figures = main.filter((name) => measures[name] !== null)
   const near = nearest?.map(({ video, ...one }) => ({ ...one, film: { ...video, measures: one.measures } })) ?? []
-  return html`<dl class="figures">${figures.map(
-    (name) => html`<div><dt>${measureOf(name).label}</dt><dd>${measured(name, measures)}</dd></div>`,
-  )}</dl>
+  return html`<dl class="figures">${figuresOf(measures, FIGURES)}</dl>
 <p>Compared with ${counted(among, 'film')}.${unusual.length > 0 && ` Unusual here: ${unusual.join('; ')}.`}</p>
 ${differences(score)}
 ${readings(score)}
 ${sounds(score)}
 <section class="timeline"><h2>Time line</h2>${shotStrip(grammar, length)}${curves(score)}${shotTable(grammar)}</section>
-${near.length > 0 ? similarPanel(null, near) : html`<section><h2>Built like it</h2><p>${missing.nearest}</p></section>`}
+${near.length > 0 ? similarPanel(null, near) : listed('Built like it', [], missing.nearest)}
 ${standings(score)}`
 }
 
+/** A list, or why there is none. */
+const listed = (title: string, items: readonly Html[], none: string | undefined) => html`<section><h2>${title}</h2>${
+  items.length > 0 ? html`<ul>${items}</ul>` : html`<p>${none}</p>`
+}
+</section>`
+
 function differences({ differs, missing }: DraftScore): Html {
-  const items = differs?.map(({ measure, value, usual, stands }) => {
+  const items = (differs ?? []).map(({ measure, value, usual, stands }) => {
     const told = `${measureText(measure, value)}, usually ${measureText(measure, usual)}`
     return html`<li>${valueLabel(measureOf(measure).label)}: ${told}${stands !== null && ` (${stands})`}</li>`
   })
-  return html`<section><h2>What differs most</h2>${items ? html`<ul>${items}</ul>` : html`<p>${missing.differs}</p>`}
-</section>`
+  return listed('What differs most', items, missing.differs)
 }
 
 function readings({ text: { cards, too_fast } }: DraftScore): Html {
-  const told = cards === 0 ? 'No text card was found.' : `None of ${counted(cards, 'text card')} is too fast.`
   const items = too_fast.map(
     ({ t_sec, seconds, per_second, text }) => html`<li>${clock(t_sec)} “${text}”: ${Math.round(per_second)} characters a
 second, it stands ${seconds} s</li>`,
   )
-  return html`<section><h2>Too fast to read</h2>${items.length > 0 ? html`<ul>${items}</ul>` : html`<p>${told}</p>`}
-</section>`
+  const none = cards === 0 ? 'No text card was found.' : `None of ${counted(cards, 'text card')} is too fast.`
+  return listed('Too fast to read', items, none)
 }
 
-function sounds({ sound, missing }: DraftScore): Html {
-  const items = sound.flatMap(({ measure, value, usual, unusual }) => {
-    if (!unusual || value === null || usual === null) return []
-    const range = usual.map((bound) => measureText(measure as MeasureName, bound)).join(' to ')
-    const label = valueLabel(measureOf(measure).label)
-    return html`<li>${label}: ${measureText(measure, value)}, usually ${range}</li>`
+function sounds(score: DraftScore): Html {
+  const items = oddSounds(score).map(({ measure, value, usual }) => {
+    const range = usual.map((bound) => measureText(measure, bound)).join(' to ')
+    return html`<li>${valueLabel(measureOf(measure).label)}: ${measureText(measure, value)}, usually ${range}</li>`
   })
-  const why = sound.some(({ value }) => value === null) ? missing.loudness : missing.sound
-  const none = html`<p>${why ?? 'Loudness, range, peak and silence are usual here.'}</p>`
-  return html`<section><h2>Sound out of the usual</h2>${items.length > 0 ? html`<ul>${items}</ul>` : none}</section>`
+  const why = whySilent(score) ?? 'Loudness, range, peak and silence are usual here.'
+  return listed('Sound out of the usual', items, why)
 }

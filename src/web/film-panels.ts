@@ -18,6 +18,15 @@ export function measured(name: MeasureName, measures: Measures): string {
   return value === null ? '–' : measureText(name, value)
 }
 
+/** One figure of a list. */
+export const figure = (value: string, label: string): Html => html`<div><dt>${label}</dt><dd>${value}</dd></div>`
+
+/** Of the `names`, the measures that a film has. */
+export function figuresOf(measures: Measures, names: readonly MeasureName[]): Html[] {
+  const known = names.filter((name) => measures[name] !== null)
+  return known.map((name) => figure(measured(name, measures), measureOf(name).label))
+}
+
 /** The shots with their true lengths: a gradual transition is the low part between two. */
 export function shotStrip({ shots }: FilmGrammar, length: number): Html | false {
   if (shots.length === 0) return false

@@ -94,9 +94,13 @@ export async function requireVisitor(db: Db, cookie: SessionCookie, req: Request
  */
 export async function requireFormVisitor(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor> {
   const visitor = await requireVisitor(db, cookie, req)
-  if (!isFormToken(visitor.token, (req.body as { form?: unknown } | undefined)?.form))
-    throw new AppError('forbidden', 'This form has expired. Load the page again.')
+  requireFormToken(visitor, (req.body as { form?: unknown } | undefined)?.form)
   return visitor
+}
+
+/** @throws AppError forbidden */
+export function requireFormToken({ token }: Visitor, given: unknown): void {
+  if (!isFormToken(token, given)) throw new AppError('forbidden', 'This form has expired. Load the page again.')
 }
 
 /** Reads a page's form. */

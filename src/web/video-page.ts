@@ -1,13 +1,13 @@
 import type { SimilarFilm } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
-import { measureOf } from '../library/films/measures.ts'
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { LANES, type Lane, lengthOf, overview, type Share, sharesOf, stretchesOf } from '../views/rhythm.ts'
 import {
   curves,
   exportsPanel,
-  measured,
+  figure,
+  figuresOf,
   round,
   shotStrip,
   shotTable,
@@ -51,11 +51,10 @@ ${exportsPanel(video.id)}`
 }
 
 function figures({ measures, shares, unusual, text }: PublicFilm): Html {
-  const figure = (value: string, label: string) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`
   const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share'] as const
   const { too_fast } = text
   return html`<dl class="figures">
-${main.map((name) => measures[name] !== null && figure(measured(name, measures), measureOf(name).label))}
+${figuresOf(measures, main)}
 ${shares.subject.slice(0, 4).map(({ value, share }) => figure(percent(share), `of the time: ${valueLabel(value)}`))}
 </dl>
 ${unusual.length > 0 && html`<p>Unusual here: ${unusual.join('; ')}.</p>`}

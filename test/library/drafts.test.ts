@@ -35,14 +35,6 @@ beforeAll(async () => {
   ann = await enter('ann')
   bob = await enter('bob')
 })
-afterAll(() =>
-  console.log(
-    service.logs
-      .filter((l) => l.includes('stack'))
-      .slice(0, 2)
-      .join(''),
-  ),
-)
 afterAll(() => service[Symbol.asyncDispose]())
 
 interface Person {
@@ -71,6 +63,12 @@ const remove = (person: Person, id: string) => service.call('DELETE', `/api/draf
 async function settled(person: Person, id: string) {
   await until(async () => ['ready', 'failed'].includes((await look(person, id)).json.draft?.state))
   return (await look(person, id)).json.draft
+}
+
+async function cookieOf(email: string): Promise<string> {
+  const { db } = service.stores
+  const code = (await createSignInCode(db, { email, newPlan: null }))!.code
+  return `session=${(await redeemSignInCode(db, { code }))!.token}`
 }
 
 async function files(): Promise<string[]> {
@@ -239,11 +237,6 @@ test('a deleted account leaves no draft, also one that is being measured', async
 
 test('the page takes a file and an address without script, and shows the result to its owner alone', async () => {
   gate = Promise.resolve()
-  const { db } = service.stores
-  const cookieOf = async (email: string) => {
-    const code = (await createSignInCode(db, { email, newPlan: null }))!.code
-    return `session=${(await redeemSignInCode(db, { code }))!.token}`
-  }
   const [mine, others] = [await cookieOf('ann@example.org'), await cookieOf('bob@example.org')]
   const page = async (path: string, cookie: string) => {
     const response = await fetch(service.url + path, { headers: { cookie } })
@@ -328,6 +321,24 @@ test('the command sends a file to a running service, waits, prints the score and
   expect(kept.json.draft).toMatchObject({ state: 'ready', title: 'final cut', score: { among: 6 } })
   expect(await listed(ann)).toMatchObject([{ id: kept.json.draft.id }])
   await remove(ann, kept.json.draft.id)
+  await writeFile(join(service.config.dataDir, 'operator-key'), 'key-of-this-installation')
+  const elsewhere = await frames(service, service.stores.redisUrl, ['draft', file, '--url', service.url])
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('Name one with --key or FRAMES_KEY')])
   const absent = await run(join(service.config.dataDir, 'none.mp4'))
   expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('cannot be read. Name a file')])
+})
+
+test('a library with too little sound says why the sound of a draft is not compared, and calls nothing usual', async () => {
+  const { db } = service.stores
+  await db.$client.query(`update films set measures = measures || '{"loudness": null}'`)
+  for (let n = 0; n < 3; n++) await seedFilm(db, { shots: [4, 3, 5] })
+  await service.drain()
+  const { id } = ((await send(ann, '15')).json as { draft: { id: string } }).draft
+  const { score } = await settled(ann, id)
+  expect(score.among).toBe(9)
+  const loudness = score.sound.find(({ measure }: { measure: string }) => measure === 'loudness')
+  expect(loudness).toMatchObject({ value: -20, usual: null, unusual: null })
+  expect(score.missing.sound).toBe('It needs 4 films of the library with their sound, and there are 3.')
+  const page = await fetch(`${service.url}/drafts/${id}`, { headers: { cookie: await cookieOf('ann@example.org') } })
+  expect(await page.text()).not.toContain('are usual here')
 })

@@ -34,7 +34,6 @@ const ownedBy = ({ accountId, id }: Whose) => and(eq(drafts.id, id), eq(drafts.a
 
 /** A draft without what was measured. Its address goes without what lets its holder in. */
 export type Draft = Omit<DraftRow, 'film'>
-export type MeasuredDraft = Draft & { film: DraftFilm }
 const { film: _, ...ABOUT } = getTableColumns(drafts)
 const toShown = <D extends Draft>(row: D): D => ({ ...row, sourceUrl: row.sourceUrl && toShownAddress(row.sourceUrl) })
 

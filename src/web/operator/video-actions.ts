@@ -1,9 +1,6 @@
-import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
-import { POINTS, pointsForBytes, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { receiveForm } from '../../http/upload-form.ts'
-import { isFormToken } from '../../library/accounts/sessions.ts'
+import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { requireAnnotator } from '../../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
 import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
@@ -97,23 +94,15 @@ async function againPage({ db }: PageDeps, visitor: Asked['visitor'], ids: reado
   return reannotatePage(visitor, ids, { annotator: active.version, fresh, all })
 }
 
-/** A file in one request, for pages without script. The session's token is a field of the form. */
+/** A file in one request, for pages without script. */
 function addPlainUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
-  const cost = (req: Request) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes))
-  const form = { path: '/web/videos/file', who: 'operator', cost, holds: 'uploads' } as const
-  actions.form(form, async ({ req, visitor }) => {
-    const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) =>
-      submitUpload(db, store, file, {
-        filename,
-        maxBytes,
-        details: async () => {
-          const { form, ...given } = await fields
-          if (!isFormToken(visitor.token, form))
-            throw new AppError('forbidden', 'This form has expired. Load the page again.')
-          return { title: given.title, author: given.author }
-        },
-      })
-    const { video, created } = await receiveForm(req, upload, { also: ['form'] })
+  const form = { path: '/web/videos/file', who: 'operator', maxBytes } as const
+  actions.file(form, async ({ file, filename, fields }) => {
+    const details = async () => {
+      const { title, author } = await fields()
+      return { title, author }
+    }
+    const { video, created } = await submitUpload(db, store, file, { filename, maxBytes, details })
     return created ? '/operator?queued=1' : `/operator/videos/${video.id}`
   })
 }
