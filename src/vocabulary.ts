@@ -50,6 +50,18 @@ export interface FrameRest {
 export const TRANSITIONS = ['start', 'cut', 'fade', 'dissolve', 'wipe'] as const
 export type Transition = (typeof TRANSITIONS)[number]
 
+/** A shot as films are measured by it. Milliseconds. */
+export interface FilmShot {
+  fromMs: number
+  toMs: number
+  cleanFromMs: number
+  cleanToMs: number
+  transition: Transition
+  through: 'black' | 'white' | null
+  held: number | null
+  motion: number | null
+}
+
 /** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */
 export interface FilmPicture {
   measures: Record<PictureMeasure | SoundMeasure, number | null>

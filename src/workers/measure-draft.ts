@@ -9,10 +9,11 @@ import {
   refundDraft,
   settleDraft,
 } from '../library/films/drafts.ts'
+import { toFilmShots } from '../library/films/films.ts'
 import type { Queues } from '../queue/queues.ts'
-import { type Handlers, RetryAfter } from '../queue/work.ts'
+import type { Handlers } from '../queue/work.ts'
 import type { Extraction } from '../video/extract/extract.ts'
-import { type Annotator, AnnotatorUnavailable, type FrameAnnotation } from '../vision/annotator.ts'
+import type { Annotator, FrameAnnotation } from '../vision/annotator.ts'
 import type { Shot, Subject, Surface } from '../vocabulary.ts'
 import { type AttemptDeps, type AttemptWork, fetchAndExtract, runAttempt, untilRoom } from './attempt.ts'
 
@@ -54,14 +55,9 @@ export function measureDraft(deps: DraftDeps): Handlers['measure-draft'] {
 
 async function measure(deps: DraftDeps, draft: DraftRow, work: AttemptWork): Promise<void> {
   const { extraction } = await fetchAndExtract(deps, { ...draft, platform: 'web' }, work)
-  const { picture, probe, shots: found } = extraction
-  const shots = found.map(({ startMs: cleanFromMs, endMs: cleanToMs, ...shot }) => ({
-    ...shot,
-    cleanFromMs,
-    cleanToMs,
-  }))
+  const { picture, probe } = extraction
   const frames = await readFrames(deps, draft, extraction, work.signal)
-  const film = { durationSec: probe.durationSec, shots, picture, frames }
+  const film = { durationSec: probe.durationSec, shots: toFilmShots(extraction.shots), picture, frames }
   await settleDraft(deps.db, deps.store, draft.id, { film })
 }
 
@@ -83,12 +79,7 @@ async function readFrames(
       }),
     )
     const context = { id, title, author: null, durationSec: probe.durationSec }
-    const { annotations } = await annotator
-      .annotate(context, asked, { signal, techniques: [] })
-      .catch((error: unknown) => {
-        if (error instanceof AnnotatorUnavailable) throw new RetryAfter(error.message, error.retryAfterMs)
-        throw error
-      })
+    const { annotations } = await annotator.annotate(context, asked, { signal, techniques: [] })
     const byId = new Map(annotations.map((one) => [one.frameId, one]))
     for (const { id: frameId, tSec, kind, tone } of asked) {
       const shot = shots.findLast(({ startMs }) => startMs <= tSec * 1000)

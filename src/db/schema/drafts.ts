@@ -4,12 +4,12 @@ import {
   DRAFT_STATES,
   type DraftState,
   type FilmPicture,
+  type FilmShot,
   type Kind,
   type Shot,
   type Subject,
   type Surface,
   type Tone,
-  type Transition,
 } from '../../vocabulary.ts'
 import { accounts } from './accounts.ts'
 import { at, oneOf } from './columns.ts'
@@ -19,16 +19,7 @@ const RUNNING = sql`state in ('queued', 'fetching', 'measuring')`
 /** What was measured of a draft. Its grammar follows from it as it is read. Nothing of its pictures is kept. */
 export interface DraftFilm {
   durationSec: number
-  shots: {
-    fromMs: number
-    toMs: number
-    cleanFromMs: number
-    cleanToMs: number
-    transition: Transition
-    through: 'black' | 'white' | null
-    held: number | null
-    motion: number | null
-  }[]
+  shots: FilmShot[]
   picture: FilmPicture
   frames: {
     id: string

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../test/support/seeded-random.ts'
+import type { FilmShot } from '../../vocabulary.ts'
 import { differencesOf, similarFilms, standingOf, unusualOf, type View } from './comparison.ts'
 import type { ShelfFilm } from './films.ts'
-import { type FilmShot, type Measures, measureFilm, paceCurve } from './measures.ts'
+import { type Measures, measureFilm, paceCurve } from './measures.ts'
 
 function cuts(seconds: readonly number[]): FilmShot[] {
   let at = 0

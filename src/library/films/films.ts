@@ -3,8 +3,8 @@ import type { DbOrTx, Tx } from '../../db/client.ts'
 import { films, shots } from '../../db/schema/films.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
-import type { FilmPicture, Platform, Transition } from '../../vocabulary.ts'
-import { type FilmShot, GRAMMAR_VERSION, type Measures, measureFilm } from './measures.ts'
+import type { FilmPicture, FilmShot, Platform, Transition } from '../../vocabulary.ts'
+import { GRAMMAR_VERSION, type Measures, measureFilm } from './measures.ts'
 
 /** Replaces the shots of a video, and its grammar. */
 export async function recordFilm(
@@ -12,13 +12,7 @@ export async function recordFilm(
   videoId: string,
   { shots: found, picture, probe }: Pick<Extraction, 'shots' | 'picture'> & { probe: { durationSec: number } },
 ): Promise<void> {
-  const rows = found.map(({ startMs: cleanFromMs, endMs: cleanToMs, ...shot }, n) => ({
-    ...shot,
-    videoId,
-    n,
-    cleanFromMs,
-    cleanToMs,
-  }))
+  const rows = toFilmShots(found).map((shot, n) => ({ ...shot, videoId, n }))
   await tx.delete(shots).where(eq(shots.videoId, videoId))
   for (let from = 0; from < rows.length; from += 500) await tx.insert(shots).values(rows.slice(from, from + 500))
   const measures = measureFilm(rows, probe.durationSec, picture)
@@ -27,6 +21,11 @@ export async function recordFilm(
     .insert(films)
     .values({ videoId, ...film })
     .onConflictDoUpdate({ target: films.videoId, set: film })
+}
+
+/** The shots that an extraction found, as films have them. */
+export function toFilmShots(found: Extraction['shots']): FilmShot[] {
+  return found.map(({ startMs, endMs, ...shot }) => ({ ...shot, cleanFromMs: startMs, cleanToMs: endMs }))
 }
 
 export interface FilmGrammar {

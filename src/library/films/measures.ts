@@ -1,19 +1,7 @@
-import type { FilmPicture, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
+import type { FilmPicture, FilmShot, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
 
 /** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
 export const GRAMMAR_VERSION = 'film@2'
-
-/** A shot as films are measured by it. Milliseconds. */
-export interface FilmShot {
-  fromMs: number
-  toMs: number
-  cleanFromMs: number
-  cleanToMs: number
-  transition: Transition
-  through: 'black' | 'white' | null
-  held: number | null
-  motion: number | null
-}
 
 interface Measure {
   unit: 's' | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second' | 'LUFS' | 'LU' | 'dBTP'
