@@ -3,7 +3,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { similarFilms } from '../library/films/comparison.ts'
-import { canonicalKey, readPageParameters } from '../parameters.ts'
+import { canonicalKey, type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
 import { currentSlug } from '../search/techniques.ts'
 import { readFilm } from '../views/film.ts'
@@ -13,7 +13,7 @@ import { plainName, requirePublicId } from '../views/parameter-values.ts'
 import { readSequences, SEQUENCE_POINTS, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { comparePage, filmsPage } from './films-pages.ts'
-import { openGraph } from './layout.ts'
+import { openGraph, type Page } from './layout.ts'
 import { openingsPage } from './openings-page.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
@@ -25,158 +25,130 @@ const BRANDS = 60
 const VIDEOS = 60
 const BEST = 24
 const FILMS = 60
+const OPENINGS = 12
 const SEQUENCES = 24
 
 /** Videos, brands and techniques. */
 export function entityRouter(deps: PageDeps): Routes {
-  const { pages, search, films, limits, publicUrl } = deps
   const router = openRoutes()
-  const limit = limitOpenReads(limits, { points: POINTS.search })
-  const common = { wide: true, modules: ['frame-list.js'] } as const
-
-  router.get('/videos/:id', limit, (req, res) => {
-    readPageParameters(req.originalUrl)
-    const id = String(req.params.id)
-    requirePublicId('video', id)
-    return pages.send(req, res, {
-      key: `video ${id}`,
-      coldPoints: POINTS.search,
-      async render() {
-        const { video, frames, grammar, film } = await readFilm(deps, id)
-        const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
-        const image = frames[0] && imageOf(video.image_path, frames[0])
-        const card = { title: video.title, description, path: `/videos/${id}`, image: image ?? null }
-        const shelf = await films.shelf()
-        const own = shelf.find((one) => one.id === id)
-        const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
-        const body = videoPage({ video, frames, vocabulary: await search.techniques(), grammar, film, similar })
-        return { ...common, title: video.title, description, head: openGraph(publicUrl, card), body }
-      },
-    })
-  })
-
-  router.get('/brands', limit, (req, res) => {
-    const { after } = readPageParameters(req.originalUrl, listParameters)
-    return pages.send(req, res, {
-      key: `brands ${after ?? ''}`,
-      async render() {
-        const { items, next } = await search.brands({ after, limit: BRANDS })
-        return { ...common, title: 'Brands', current: 'brands', body: brandsPage(items, next, after) }
-      },
-    })
-  })
-
-  router.get('/brands/:name', limit, (req, res) => {
-    readPageParameters(req.originalUrl)
-    const name = String(req.params.name)
-    if (name.length > 300) throw notFound('brand')
-    return pages.send(req, res, {
-      key: `brand ${name}`,
-      async render() {
-        const [found, { items }, vocabulary] = await Promise.all([
-          strongest(search, { author: [name] }),
-          search.videos({ after: undefined, limit: VIDEOS, author: name }),
-          search.techniques(),
-        ])
-        if (found.frames.length === 0) throw notFound('brand')
-        const description = `${counted(found.total ?? 0, 'frame')} of ${counted(items.length, 'video')} by ${name}.`
-        const head = openGraph(publicUrl, cardOf(name, description, `/brands/${encodeURIComponent(name)}`, found))
-        const body = brandPage({ name, videos: items, found, vocabulary })
-        return { ...common, title: name, current: 'brands', description, head, body }
-      },
-    })
-  })
-
-  addFilms(router, { ...deps, limit, common })
-  addSequences(router, { ...deps, limit, common })
-  addOpenings(router, { ...deps, limit, common })
-  addTechniques(router, { ...deps, limit, common })
+  const page = pageAdder(router, deps)
+  addVideosAndBrands(page, deps)
+  addFilms(page, deps)
+  addTechniques(router, page, deps)
   router.use(pageErrors(deps))
   return router
 }
 
+interface PageOptions<P extends Parameters> {
+  parameters?: P
+  points?: number
+  /** Points beyond these when the page is not in memory. */
+  coldPoints?: number
+  /** Throws for a part of the path that names nothing. */
+  check?: (name: string) => void
+}
+type Content = Omit<Page, 'viewer' | 'account' | 'formToken'>
+const COMMON = { wide: true, modules: ['frame-list.js'] } as const
+
+/** Adds pages that all readers share. `name` is the variable part of the path. */
+function pageAdder(router: Routes, { pages, limits }: PageDeps) {
+  return <P extends Parameters = Record<never, never>>(
+    path: string,
+    { parameters, points = POINTS.search, coldPoints = 0, check }: PageOptions<P>,
+    render: (asked: { query: Values<P>; name: string }) => Promise<Content>,
+  ): void => {
+    router.get(path, limitOpenReads(limits, { points }), (req, res) => {
+      const query = readPageParameters(req.originalUrl, parameters)
+      const name = String(Object.values(req.params)[0] ?? '')
+      check?.(name)
+      return pages.send(req, res, {
+        key: `${path} ${name} ${canonicalKey(query)}`,
+        coldPoints,
+        render: async () => ({ ...COMMON, ...(await render({ query, name })) }),
+      })
+    })
+  }
+}
+type AddPage = ReturnType<typeof pageAdder>
+
 const listParameters = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
 
-function addFilms(router: Routes, { pages, search, films, limit, common }: PartDeps): void {
-  router.get('/films', limit, (req, res) => {
-    const query = readPageParameters(req.originalUrl, { ...filmParameters, ...listParameters })
-    return pages.send(req, res, {
-      key: `films ${canonicalKey(query)}`,
-      async render() {
-        const { after, sort = 'shots_a_minute', order = 'desc' } = query
-        const page = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
-        const ids = page.films.map(({ id }) => id)
-        const body = filmsPage({ ...page, sort, order, videos: await search.documents('videos', ids) })
-        return { ...common, title: 'Films', current: 'films', body }
-      },
-    })
+function addVideosAndBrands(page: AddPage, deps: PageDeps): void {
+  const { search, films, publicUrl } = deps
+  const check = (id: string) => requirePublicId('video', id)
+  page('/videos/:id', { coldPoints: POINTS.search, check }, async ({ name: id }) => {
+    const { video, frames, grammar, film } = await readFilm(deps, id)
+    const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
+    const image = frames[0] && imageOf(video.image_path, frames[0])
+    const card = { title: video.title, description, path: `/videos/${id}`, image: image ?? null }
+    const shelf = await films.shelf()
+    const own = shelf.find((one) => one.id === id)
+    const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
+    const body = videoPage({ video, frames, vocabulary: await search.techniques(), grammar, film, similar })
+    return { title: video.title, description, head: openGraph(publicUrl, card), body }
   })
 
-  router.get('/compare', limit, (req, res) => {
-    const query = readPageParameters(req.originalUrl, compareParameters)
-    return pages.send(req, res, {
-      key: `compare ${canonicalKey(query)}`,
-      async render() {
-        const chosen = await requireCompared({ films }, query.videos ?? [])
-        return { ...common, title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
-      },
-    })
+  page('/brands', { parameters: listParameters }, async ({ query: { after } }) => {
+    const { items, next } = await search.brands({ after, limit: BRANDS })
+    return { title: 'Brands', current: 'brands', body: brandsPage(items, next, after) }
   })
-}
 
-const OPENINGS = 12
-
-function addOpenings(router: Routes, { pages, search, limits, common }: PartDeps): void {
-  router.get('/openings', limitOpenReads(limits, { points: OPENING_POINTS }), (req, res) => {
-    const query = readPageParameters(req.originalUrl, { ...openingParameters, ...listParameters })
-    return pages.send(req, res, {
-      key: `openings ${canonicalKey(query)}`,
-      async render() {
-        const { part = 'opening', author, platform, after } = query
-        const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
-        const body = openingsPage({ part, author, platform, openings: items, next })
-        return { ...common, title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
-      },
-    })
+  const isName = (name: string) => {
+    if (name.length > 300) throw notFound('brand')
+  }
+  page('/brands/:name', { check: isName }, async ({ name }) => {
+    const [found, { items }, vocabulary] = await Promise.all([
+      strongest(search, { author: [name] }),
+      search.videos({ after: undefined, limit: VIDEOS, author: name }),
+      search.techniques(),
+    ])
+    if (found.frames.length === 0) throw notFound('brand')
+    const description = `${counted(found.total ?? 0, 'frame')} of ${counted(items.length, 'video')} by ${name}.`
+    const head = openGraph(publicUrl, cardOf(name, description, `/brands/${encodeURIComponent(name)}`, found))
+    const body = brandPage({ name, videos: items, found, vocabulary })
+    return { title: name, current: 'brands', description, head, body }
   })
 }
 
 const step = { schema: plainName(60), description: 'A filter and its value.' }
 const sequenceForm = { first: step, between: step, second: step, ...listParameters }
 
-function addSequences(router: Routes, { pages, search, publicUrl, limits, common }: PartDeps): void {
-  router.get('/sequences', limitOpenReads(limits, { points: SEQUENCE_POINTS }), (req, res) => {
-    const query = readPageParameters(req.originalUrl, sequenceForm)
-    return pages.send(req, res, {
-      key: `sequences ${canonicalKey(query)}`,
-      async render() {
-        const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after } = query
-        const asked = toSequenceQuery({ seq: `${first}~${between}~${second}` }, { limit: SEQUENCES, after })
-        const body = sequencesPage({ first, between, second, ...(await readSequences(search, publicUrl, asked)) })
-        return { ...common, title: 'Sequences', current: 'films', body }
-      },
-    })
+function addFilms(page: AddPage, { search, films, publicUrl }: PageDeps): void {
+  page('/films', { parameters: { ...filmParameters, ...listParameters } }, async ({ query }) => {
+    const { after, sort = 'shots_a_minute', order = 'desc' } = query
+    const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
+    const ids = found.films.map(({ id }) => id)
+    const body = filmsPage({ ...found, sort, order, videos: await search.documents('videos', ids) })
+    return { title: 'Films', current: 'films', body }
+  })
+
+  page('/compare', { parameters: compareParameters }, async ({ query: { videos = [] } }) => {
+    const chosen = await requireCompared({ films }, videos)
+    return { title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
+  })
+
+  const openings = { parameters: { ...openingParameters, ...listParameters }, points: OPENING_POINTS }
+  page('/openings', openings, async ({ query }) => {
+    const { part = 'opening', author, platform, after } = query
+    const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
+    const body = openingsPage({ part, author, platform, openings: items, next })
+    return { title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
+  })
+
+  page('/sequences', { parameters: sequenceForm, points: SEQUENCE_POINTS }, async ({ query }) => {
+    const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after } = query
+    const asked = toSequenceQuery({ seq: `${first}~${between}~${second}` }, { limit: SEQUENCES, after })
+    const body = sequencesPage({ first, between, second, ...(await readSequences(search, publicUrl, asked)) })
+    return { title: 'Sequences', current: 'films', body }
   })
 }
 
-type PartDeps = PageDeps & {
-  limit: ReturnType<typeof limitOpenReads>
-  common: { modules: readonly string[] }
-}
-
-function addTechniques(router: Routes, { pages, search, publicUrl, limit, common }: PartDeps): void {
-  router.get('/techniques', limit, (req, res) => {
-    readPageParameters(req.originalUrl)
-    return pages.send(req, res, {
-      key: 'techniques',
-      async render() {
-        const body = techniquesPage(await search.techniques())
-        return { ...common, title: 'Techniques', current: 'techniques', body }
-      },
-    })
+function addTechniques(router: Routes, page: AddPage, { pages, search, publicUrl, limits }: PageDeps): void {
+  page('/techniques', {}, async () => {
+    return { title: 'Techniques', current: 'techniques', body: techniquesPage(await search.techniques()) }
   })
 
-  router.get('/techniques/:slug', limit, async (req, res) => {
+  router.get('/techniques/:slug', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
     readPageParameters(req.originalUrl)
     const given = String(req.params.slug)
     const vocabulary = await search.techniques()
@@ -194,7 +166,7 @@ function addTechniques(router: Routes, { pages, search, publicUrl, limit, common
         const title = capitalized(technique.name)
         const { description } = technique
         const head = openGraph(publicUrl, cardOf(title, description, `/techniques/${slug}`, found))
-        return { ...common, title, current: 'techniques', description, head, body: techniquePage({ technique, found }) }
+        return { ...COMMON, title, current: 'techniques', description, head, body: techniquePage({ technique, found }) }
       },
     })
   })

@@ -4,7 +4,7 @@ import { MEASURE_NAMES, type MeasureName, measureOf } from '../library/films/mea
 import type { VideoDocument } from '../search/library-search.ts'
 import { smallPicture } from './entity-pages.ts'
 import { measured } from './film-panels.ts'
-import { type Html, html, trusted } from './html.ts'
+import { type Html, html, nextPage, options } from './html.ts'
 import { counted, valueLabel } from './words.ts'
 
 export interface FilmsData {
@@ -18,33 +18,22 @@ export interface FilmsData {
 
 /** `/films`: films by a measure, with some to compare. It works without script. */
 export function filmsPage({ films, videos, total, sort, order, next }: FilmsData): Html {
-  const options = MEASURE_NAMES.map(
-    (name) =>
-      html`<option value="${name}"${name === sort && trusted(' selected')}>${valueLabel(
-        measureOf(name).label,
-      )}</option>`,
-  )
-  const orders = ['desc', 'asc'].map(
-    (one) =>
-      html`<option value="${one}"${one === order && trusted(' selected')}>${
-        one === 'desc' ? 'Most first' : 'Least first'
-      }</option>`,
-  )
+  const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const none = html`<p class="empty">No film has this measure yet. <code>frames reextract</code> measures old ones.</p>`
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.
 <a href="/openings">How they open</a> · <a href="/sequences">What follows what</a> · <a
 href="/drafts">Score your draft</a></p></header>
-<form class="sorting" action="/films"><label>Sort by <select name="sort">${options}</select></label>
-<label>Order <select name="order">${orders}</select></label> <button>Sort</button></form>
+<form class="sorting" action="/films"><label>Sort by <select name="sort">${options(measures, sort)}</select></label>
+<label>Order <select name="order">${options(ORDERS, order)}</select></label> <button>Sort</button></form>
 ${films.length === 0 ? none : filmTable({ films, videos, sort })}
-${
-  next !== null &&
-  html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
-href="/films?sort=${sort}&amp;order=${order}&amp;after=${next}">Next →</a></nav>`
-}`
+${nextPage(next && `/films?sort=${sort}&order=${order}&after=${next}`)}`
 }
 
+const ORDERS = [
+  ['desc', 'Most first'],
+  ['asc', 'Least first'],
+] as const
 const SHOWN = ['duration_sec', 'shots_a_minute', 'shot_median_sec', 'held_share', 'motion'] as const
 
 function filmTable({ films, videos, sort }: Pick<FilmsData, 'films' | 'videos' | 'sort'>): Html {

@@ -46,3 +46,19 @@ function escapeHtml(text: string): string {
 export function safeUrl(url: string | null): string | null {
   return url !== null && /^https?:\/\//i.test(url) ? url : null
 }
+
+/** The choices of a menu. */
+export function options(choices: readonly (readonly [value: string, label: string])[], chosen: unknown): Html[] {
+  return choices.map(
+    ([value, label]) => html`<option value="${value}"${value === chosen && trusted(' selected')}>${label}</option>`,
+  )
+}
+
+/** The way on, where a list has one. */
+export function nextPage(href: string | null): Html | false {
+  return (
+    href !== null &&
+    html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
+href="${href}">Next →</a></nav>`
+  )
+}

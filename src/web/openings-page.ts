@@ -1,7 +1,7 @@
 import type { Opening } from '../views/openings.ts'
 import type { Platform } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
-import { type Html, html, trusted } from './html.ts'
+import { type Html, html, nextPage, trusted } from './html.ts'
 
 /** `/openings`: how films open, or end, side by side. */
 export function openingsPage(given: {
@@ -35,9 +35,5 @@ export function openingsPage(given: {
 <p class="lead">The ${part === 'opening' ? 'first' : 'last'} shots of each film${of}, the newest first.</p></header>
 <nav aria-label="Part"><ul class="pick-list">${tabs}</ul></nav>
 ${openings.length === 0 ? none : rows}
-${
-  next !== null &&
-  html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
-href="${address({ part, after: next })}">Next →</a></nav>`
-}`
+${nextPage(next && address({ part, after: next }))}`
 }

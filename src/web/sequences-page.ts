@@ -1,6 +1,6 @@
 import type { PublicFrame } from '../views/frame.ts'
 import { SEQUENCE_STEPS } from '../views/sequences.ts'
-import { type Html, html, trusted } from './html.ts'
+import { type Html, html, nextPage, options } from './html.ts'
 import { clock, counted, valueLabel } from './words.ts'
 
 interface Found {
@@ -33,26 +33,20 @@ export function sequencesPage({ first, between, second, sequences, films, unknow
 <p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
 ${films === 1 ? 'has' : 'have'} both.${hidden}</p></header>
 <form class="sorting" action="/sequences"><label>First <select name="first">${choices(first)}</select></label>
-<label>Between <select name="between">${BETWEEN.map(
-    ([value, label]) => html`<option value="${value}"${value === between && trusted(' selected')}>${label}</option>`,
-  )}</select></label>
+<label>Between <select name="between">${options(BETWEEN, between)}</select></label>
 <label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
 ${sequences.length === 0 && html`<p class="empty">No film has one after the other so. Allow more time between.</p>`}
 <ol class="sequences">${sequences.map(found)}</ol>
-${
-  next !== null &&
-  html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
-href="/sequences?${where}&after=${next}">Next →</a></nav>`
-}`
+${nextPage(next && `/sequences?${where}&after=${next}`)}`
 }
 
 function choices(chosen: string): Html[] {
   return Object.entries(SEQUENCE_STEPS).map(
     ([name, values]) =>
-      html`<optgroup label="${valueLabel(name)}">${values.map((value) => {
-        const step = `${name}.${value}`
-        return html`<option value="${step}"${step === chosen && trusted(' selected')}>${valueLabel(value)}</option>`
-      })}</optgroup>`,
+      html`<optgroup label="${valueLabel(name)}">${options(
+        values.map((value) => [`${name}.${value}`, valueLabel(value)]),
+        chosen,
+      )}</optgroup>`,
   )
 }
 

@@ -11,9 +11,10 @@ import {
 import { createSignInCode } from '../../library/accounts/sessions.ts'
 import { endShare } from '../../library/collections/board-settings.ts'
 import type { Parameters } from '../../parameters.ts'
+import { PLANS } from '../../vocabulary.ts'
 import { type Actions, counted, field, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, trusted } from '../html.ts'
+import { type Html, html, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { signInUrl } from '../sign-in.ts'
 import { ago, operatorHead } from './parts.ts'
@@ -138,13 +139,14 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 /** `here`: the list as it is shown, which its forms lead back to. */
 function accountRow(visitor: Visitor, account: AccountOverview, here: string): Html {
   const { id, email, role, plan, created_at, disabled_at, keys, last_used_at, saves, boards } = account
-  const option = (value: string) =>
-    html`<option value="${value}"${value === plan && trusted(' selected')}>${value}</option>`
   return html`<tr${disabled_at !== null && trusted(' class="gone"')}>
 <th scope="row">${email}<span class="hint">${role} · since ${ago(created_at)}</span></th>
 <td><form class="row-buttons" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
 ${hidden('back', here)}
-<select name="plan" aria-label="Plan of ${email}">${option('free')}${option('pro')}</select>
+<select name="plan" aria-label="Plan of ${email}">${options(
+    PLANS.map((one) => [one, one]),
+    plan,
+  )}</select>
 <button class="quiet" aria-label="Set the plan of ${email}">Set</button></form></td>
 <td>${counted(keys, 'key')}<span class="hint">${last_used_at === null ? 'never used' : html`used ${ago(last_used_at)}`}
 </span></td>

@@ -55,22 +55,7 @@ ${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
 ${topTable('Techniques', 'Technique', figures.top.technique, techniqueLink)}
 ${topTable('Subjects', 'Subject', figures.top.subject, subjectLink)}
 <section><h2>Searches without a good result</h2>
-${
-  terms.length === 0
-    ? html`<p class="empty">Every search found a frame with all of its words.</p>`
-    : html`${countTable(
-        'Search',
-        'Searches',
-        terms.map(({ key, unanswered, weak }) => ({
-          name:
-            key === null
-              ? html`<span class="hint">words that are not kept</span>`
-              : html`<a href="/?q=${encodeURIComponent(key)}">${key}</a>`,
-          value: Number(unanswered) + Number(weak),
-          shown: `${unanswered} empty, ${weak} weak`,
-        })),
-      )}`
-}
+${barTable(['Search', 'Searches'], terms.map(termBar), 'Every search found a frame with all of its words.')}
 <p class="hint">Weak: the best frame lacks a word. Only searches that reach the engine.
  Words that may tell of a person are not kept.</p></section>
 </div>
@@ -79,10 +64,16 @@ ${modelSection(figures)}
 </div>`
 }
 
+function termBar({ key, unanswered, weak }: FigureRow): Bar {
+  const name =
+    key === null
+      ? html`<span class="hint">words that are not kept</span>`
+      : html`<a href="/?q=${encodeURIComponent(key)}">${key}</a>`
+  return { cells: [name, `${unanswered} empty, ${weak} weak`], value: Number(unanswered) + Number(weak) }
+}
+
 const sum = (rows: readonly FigureRow[], column: string): number =>
   rows.reduce((total, row) => total + Number(row[column] ?? 0), 0)
-
-const daysOf = (rows: readonly FigureRow[]): string[] => rows.map(({ key }) => key ?? '')
 
 const valuesOf = (rows: readonly FigureRow[], column: string): (number | null)[] =>
   rows.map((row) => (row[column] === null ? null : Number(row[column])))
@@ -119,57 +110,54 @@ const TOTALS: readonly Total[] = [
 export const CHARTS = ['saves', 'people', 'videos', 'searches', 'cost'] as const
 type ChartName = (typeof CHARTS)[number]
 
+type Column = readonly [name: string, column: string]
+
 interface Chart {
   title: string
-  of: (days: Days) => FigureRow[]
-  columns: Column[]
-  /** What stands before its figures. */
-  prefix?: string
+  rowsOf: (days: Days) => FigureRow[]
+  columns: readonly Column[]
+  /** Dollars. */
+  isMoney?: true
 }
 
 const CHART: Record<ChartName, Chart> = {
   saves: {
     title: 'Saves and pins',
-    of: ({ saves }) => saves,
+    rowsOf: ({ saves }) => saves,
     columns: [
-      { name: 'Saves', column: 'saves' },
-      { name: 'Pins', column: 'pins' },
-      { name: 'Unsaves', column: 'unsaves' },
-      { name: 'Unpins', column: 'unpins' },
+      ['Saves', 'saves'],
+      ['Pins', 'pins'],
+      ['Unsaves', 'unsaves'],
+      ['Unpins', 'unpins'],
     ],
   },
   people: {
     title: 'Active accounts and new boards',
-    of: ({ activity }) => activity,
+    rowsOf: ({ activity }) => activity,
     columns: [
-      { name: 'Active accounts', column: 'active_accounts' },
-      { name: 'Boards made', column: 'boards_created' },
+      ['Active accounts', 'active_accounts'],
+      ['Boards made', 'boards_created'],
     ],
   },
   videos: {
     title: 'Videos',
-    of: ({ videos }) => videos,
+    rowsOf: ({ videos }) => videos,
     columns: [
-      { name: 'Queued', column: 'queued' },
-      { name: 'Ready', column: 'ready' },
-      { name: 'Failed', column: 'failed' },
+      ['Queued', 'queued'],
+      ['Ready', 'ready'],
+      ['Failed', 'failed'],
     ],
   },
   searches: {
     title: 'Searches',
-    of: ({ searches }) => searches,
+    rowsOf: ({ searches }) => searches,
     columns: [
-      { name: 'Searches', column: 'searches' },
-      { name: 'Without a result', column: 'unanswered' },
-      { name: 'With a weak result', column: 'weak' },
+      ['Searches', 'searches'],
+      ['Without a result', 'unanswered'],
+      ['With a weak result', 'weak'],
     ],
   },
-  cost: {
-    title: 'Cost of the model',
-    of: ({ model }) => model,
-    columns: [{ name: 'Cost', column: 'cost_usd', format: dollars }],
-    prefix: '$',
-  },
+  cost: { title: 'Cost of the model', rowsOf: ({ model }) => model, columns: [['Cost', 'cost_usd']], isMoney: true },
 }
 
 const most = (rows: readonly FigureRow[], column: string): number =>
@@ -189,12 +177,6 @@ function totals(figures: AnalyticsFigures): Html {
 <p class="hint">The change is that against as many days before. A name shows its days below.</p></div>`
 }
 
-function chartSection(figures: AnalyticsFigures): Html {
-  const { title, of, columns, prefix = '' } = CHART[figures.chart]
-  return html`<section id="chart"><h2>${title} by day</h2>
-${dayFigure({ title: `${title} by day`, rows: of(figures), columns, zoom: prefix })}</section>`
-}
-
 /** In words of a tile: `+12 %`. Nothing to compare with is no change. */
 function change(now: number, before: number): string {
   if (before === 0) return now === 0 ? '' : 'new'
@@ -205,43 +187,30 @@ function change(now: number, before: number): string {
 
 /** From the first day with data on, and a week at least: days before a library began say nothing. */
 function fromFirst(rows: FigureRow[], columns: readonly Column[]): FigureRow[] {
-  const first = rows.findIndex((row) => columns.some(({ column }) => Number(row[column] ?? 0) > 0))
+  const first = rows.findIndex((row) => columns.some(([, column]) => Number(row[column] ?? 0) > 0))
   return first < 0 ? rows : rows.slice(Math.max(0, Math.min(first, rows.length - 7)))
 }
 
-interface Column {
-  name: string
-  column: string
-  format?: (value: number) => string
-}
-
-/** A chart of days above its table. `zoom`: the prefix of its figures. A script makes it zoomable. */
-function dayFigure({
-  title,
-  rows: all,
-  columns,
-  zoom,
-}: {
-  title: string
-  rows: FigureRow[]
-  columns: Column[]
-  zoom: string
-}): Html {
-  const rows = fromFirst(all, columns)
-  const days = daysOf(rows)
-  const lines = columns.map(({ name, column }) => ({ label: name, values: valuesOf(rows, column) }))
-  const { format } = columns[0]!
+/** A chart of days above its table. A script makes it zoomable. */
+function chartSection(figures: AnalyticsFigures): Html {
+  const { title: name, rowsOf, columns, isMoney } = CHART[figures.chart]
+  const title = `${name} by day`
+  const rows = fromFirst(rowsOf(figures), columns)
+  const days = rows.map(({ key }) => key ?? '')
+  const lines = columns.map(([label, column]) => ({ label, values: valuesOf(rows, column) }))
   const label = `${title}, ${days[0]} to ${days.at(-1)}`
-  const cell = (row: FigureRow, { column, format: show = String }: Column) =>
+  const show = isMoney ? dollars : String
+  const cell = (row: FigureRow, [, column]: Column) =>
     html`<td data-value="${row[column] ?? ''}">${row[column] === null ? '' : show(Number(row[column]))}</td>`
-  return html`<figure data-zoom="${zoom}">${legend(columns.map(({ name }) => name))}
-${lineChart({ title: label, days, lines, ...(format ? { format } : {}) })}
+  return html`<section id="chart"><h2>${title}</h2>
+<figure data-zoom="${isMoney && '$'}">${legend(columns.map(([one]) => one))}
+${lineChart({ title: label, days, lines, ...(isMoney ? { format: dollars } : {}) })}
 <details><summary>Table: ${title.toLowerCase()}</summary><div class="scroll" tabindex="0" role="region"
 aria-label="${title}"><table><thead><tr><th scope="col">Day</th>${columns.map(
-    ({ name }) => html`<th scope="col">${name}</th>`,
+    ([one]) => html`<th scope="col">${one}</th>`,
   )}</tr></thead><tbody>${rows.map(
     (row) => html`<tr><th scope="row">${row.key}</th>${columns.map((column) => cell(row, column))}</tr>`,
-  )}</tbody></table></div></details></figure>`
+  )}</tbody></table></div></details></figure></section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
@@ -265,76 +234,61 @@ const techniqueLink = (key: string): Html =>
   html`<a href="/?technique=${encodeURIComponent(key)}">${valueLabel(key)}</a>`
 
 function topTable(title: string, heading: string, rows: readonly FigureRow[], link: (key: string) => Html): Html {
-  const greatest = Math.max(0, ...rows.map(({ saves, pins }) => Number(saves) + Number(pins)))
-  return html`<section><h2>${title}</h2>${
-    rows.length === 0
-      ? html`<p class="empty">Nothing was saved or pinned in these days.</p>`
-      : html`<div class="scroll"><table><thead><tr><th scope="col">${heading}</th><th scope="col">Saves</th>
-<th scope="col">Pins</th><td></td></tr></thead><tbody>${rows.map(
-          ({
-            key,
-            saves,
-            pins,
-          }) => html`<tr><th scope="row">${key === null ? html`<span class="hint">none named</span>` : link(key)}</th>
-<td>${saves}</td><td>${pins}</td><td>${bar(Number(saves) + Number(pins), greatest)}</td></tr>`,
-        )}</tbody></table></div>`
-  }</section>`
+  const bars = rows.map(({ key, saves, pins }) => ({
+    cells: [key === null ? html`<span class="hint">none named</span>` : link(key), saves, pins],
+    value: Number(saves) + Number(pins),
+  }))
+  const none = 'Nothing was saved or pinned in these days.'
+  return html`<section><h2>${title}</h2>${barTable([heading, 'Saves', 'Pins'], bars, none)}</section>`
 }
 
-function countTable(
-  heading: string,
-  unit: string,
-  rows: readonly { name: Html | string | null; value: number; shown?: string }[],
-): Html {
-  const greatest = Math.max(0, ...rows.map(({ value }) => value))
-  return html`<div class="scroll"><table><thead><tr><th scope="col">${heading}</th><th scope="col">${unit}</th>
-<td></td></tr></thead><tbody>${rows.map(
-    ({ name, value, shown }) =>
-      html`<tr><th scope="row">${name}</th><td>${shown ?? value}</td><td>${bar(value, greatest)}</td></tr>`,
-  )}</tbody></table></div>`
+interface Bar {
+  /** The name of the row, then its figures. */
+  cells: readonly (Html | string | number | null | undefined)[]
+  value: number
+}
+
+/** A table with a bar in each row, or why it has none. */
+function barTable(headings: readonly string[], bars: readonly Bar[], none: string): Html {
+  if (bars.length === 0) return html`<p class="empty">${none}</p>`
+  const greatest = Math.max(0, ...bars.map(({ value }) => value))
+  const rows = bars.map(
+    ({ cells: [name, ...figures], value }) =>
+      html`<tr><th scope="row">${name}</th>${figures.map(
+        (one) => html`<td>${one}</td>`,
+      )}<td>${bar(value, greatest)}</td></tr>`,
+  )
+  return html`<div class="scroll"><table><thead><tr>${headings.map((one) => html`<th scope="col">${one}</th>`)}
+<td></td></tr></thead><tbody>${rows}</tbody></table></div>`
 }
 
 const STAGES = ['fetching', 'extracting', 'annotating']
 
 function videosSection({ failures, stages }: AnalyticsFigures): Html {
   const inOrder = stages.toSorted((a, b) => STAGES.indexOf(a.key ?? '') - STAGES.indexOf(b.key ?? ''))
+  const times = inOrder.map(({ key, seconds_mean }) => ({
+    cells: [valueLabel(key ?? ''), span(Number(seconds_mean))],
+    value: Number(seconds_mean),
+  }))
+  const reasons = failures.map(({ key, failed }) => ({
+    cells: [valueLabel(key ?? ''), failed],
+    value: Number(failed),
+  }))
   return html`<section><h2>Videos</h2>
-<div class="columns"><section><h3>Time per stage</h3>${
-    stages.length === 0
-      ? html`<p class="empty">No video ended in these days.</p>`
-      : countTable(
-          'Stage',
-          'Mean',
-          inOrder.map(({ key, seconds_mean }) => ({
-            name: valueLabel(key ?? ''),
-            value: Number(seconds_mean),
-            shown: span(Number(seconds_mean)),
-          })),
-        )
-  }</section>
-<section><h3>Failures</h3>${
-    failures.length === 0
-      ? html`<p class="empty">No video failed in these days.</p>`
-      : countTable(
-          'Reason',
-          'Videos',
-          failures.map(({ key, failed }) => ({ name: valueLabel(key ?? ''), value: Number(failed) })),
-        )
-  }<p class="hint"><a href="/operator?show=failed">Failed videos</a></p></section></div></section>`
+<div class="columns"><section><h3>Time per stage</h3>
+${barTable(['Stage', 'Mean'], times, 'No video ended in these days.')}</section>
+<section><h3>Failures</h3>${barTable(['Reason', 'Videos'], reasons, 'No video failed in these days.')}
+<p class="hint"><a href="/operator?show=failed">Failed videos</a></p></section></div></section>`
 }
 
 function modelSection({ models }: AnalyticsFigures): Html {
-  return html`<section><h2>Cost of the model</h2>${
-    models.length === 0
-      ? html`<p class="empty">No model was called in these days.</p>`
-      : html`${countTable(
-          'Model',
-          'Cost',
-          models.map(({ key, cost_usd, calls }) => ({
-            name: html`${key} <span class="hint">${counted(Number(calls), 'call')}</span>`,
-            value: Number(cost_usd ?? 0),
-            shown: cost_usd === null ? 'no price' : dollars(Number(cost_usd)),
-          })),
-        )}`
-  }</section>`
+  const bars = models.map(({ key, cost_usd, calls }) => ({
+    cells: [
+      html`${key} <span class="hint">${counted(Number(calls), 'call')}</span>`,
+      cost_usd === null ? 'no price' : dollars(Number(cost_usd)),
+    ],
+    value: Number(cost_usd ?? 0),
+  }))
+  return html`<section><h2>Cost of the model</h2>
+${barTable(['Model', 'Cost'], bars, 'No model was called in these days.')}</section>`
 }

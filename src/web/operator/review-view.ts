@@ -4,7 +4,7 @@ import type { Agreement, ReviewPlace } from '../../library/frames/review.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, trusted } from '../html.ts'
+import { type Html, html, options, trusted } from '../html.ts'
 import { clock } from '../words.ts'
 
 export interface Judged {
@@ -103,8 +103,9 @@ function technique({ row, proposed, techniques, texts }: ReviewData): Html {
   const locked = provenance?.source === 'person' && !texts
   return html`<div class="field"><label for="technique">Technique ${origin(row, 'technique')}</label>
 ${was(row, 'technique', texts)}
-<select id="technique" name="technique"${locked && trusted(' disabled')}><option value="">none</option>${techniques.map(
-    ({ slug, name }) => html`<option value="${slug}"${slug === value && trusted(' selected')}>${name}</option>`,
+<select id="technique" name="technique"${locked && trusted(' disabled')}><option value="">none</option>${options(
+    techniques.map(({ slug, name }) => [slug, name]),
+    value,
   )}</select>
 ${
   proposed.length > 0 &&
