@@ -166,7 +166,6 @@ export const boardEndpoints = [
   idempotentPost(
     {
       id: 'createBoard',
-      method: 'post',
       path: '/api/boards',
       tag: 'Account',
       summary: 'Create a board',
@@ -285,7 +284,6 @@ export const pinEndpoints = [
   idempotentPost(
     {
       id: 'pinFrames',
-      method: 'post',
       path: '/api/boards/:id/frames',
       tag: 'Account',
       summary: 'Pin many frames at once',

@@ -8,7 +8,6 @@ export const brandEndpoints = [
   cachedRead(
     {
       id: 'listBrands',
-      method: 'get',
       path: '/api/brands',
       tag: 'Library',
       summary: 'Brands and channels by name',

@@ -60,7 +60,6 @@ export const favouriteEndpoints = [
   idempotentPost(
     {
       id: 'saveFrame',
-      method: 'post',
       path: '/api/favourites',
       tag: 'Account',
       summary: 'Save a frame; a second time changes nothing',

@@ -24,7 +24,6 @@ const ofOneVideo = [
   cachedRead(
     {
       id: 'listShots',
-      method: 'get',
       path: '/api/videos/:id/shots',
       tag: 'Films',
       summary: 'The shots of a video, with the ways in and out',
@@ -43,7 +42,6 @@ const ofOneVideo = [
   cachedRead(
     {
       id: 'getFilm',
-      method: 'get',
       path: '/api/videos/:id/film',
       tag: 'Films',
       summary: 'How a video is built, and where it stands in the library',
@@ -65,7 +63,6 @@ const ofOneVideo = [
   cachedRead(
     {
       id: 'listSimilarFilms',
-      method: 'get',
       path: '/api/videos/:id/similar',
       tag: 'Films',
       summary: 'The videos that are built alike, with the measures that say why',
@@ -110,7 +107,6 @@ const ofTheLibrary = [
   cachedRead(
     {
       id: 'listFilms',
-      method: 'get',
       path: '/api/films',
       tag: 'Films',
       summary: 'Videos by how they are built: filtered and sorted by any measure',
@@ -139,7 +135,6 @@ const ofTheLibrary = [
   cachedRead(
     {
       id: 'compareFilms',
-      method: 'get',
       path: '/api/compare',
       tag: 'Films',
       summary: 'Two to six videos side by side, and what they differ in most',
@@ -170,7 +165,6 @@ const ofTheLibrary = [
   cachedRead(
     {
       id: 'listOpenings',
-      method: 'get',
       path: '/api/openings',
       tag: 'Films',
       summary: 'How films open or end: the first or last shots of many, side by side, the newest film first',

@@ -62,7 +62,6 @@ export const frameEndpoints = [
   cachedRead(
     {
       id: 'listFrames',
-      method: 'get',
       path: '/api/frames',
       tag: 'Library',
       summary: 'The frame wall: filter and page',
@@ -93,7 +92,6 @@ export const frameEndpoints = [
   cachedRead(
     {
       id: 'getFrame',
-      method: 'get',
       path: '/api/frames/:id',
       tag: 'Library',
       summary: 'One frame with its neighbours in the video',
@@ -117,7 +115,6 @@ export const frameEndpoints = [
   cachedRead(
     {
       id: 'findSimilarFrames',
-      method: 'get',
       path: '/api/frames/:id/similar',
       tag: 'Library',
       summary: 'Frames like this one',

@@ -48,7 +48,6 @@ export const oembedEndpoints = [
   cachedRead(
     {
       id: 'oembed',
-      method: 'get',
       path: '/api/oembed',
       tag: 'Service',
       summary: 'oEmbed of a page: what is shown where its link is pasted',

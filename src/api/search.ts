@@ -24,7 +24,6 @@ export const searchEndpoints = [
   cachedRead(
     {
       id: 'searchLibrary',
-      method: 'get',
       path: '/api/search',
       tag: 'Library',
       summary: 'Search videos, frames, brands and techniques in one call',

@@ -7,7 +7,6 @@ import { nextCursor } from './paging.ts'
 export const sequenceEndpoint = cachedRead(
   {
     id: 'findSequences',
-    method: 'get',
     path: '/api/sequences',
     tag: 'Films',
     summary: 'One thing after another in a film: a text card that leads into a screen',

@@ -11,7 +11,6 @@ export const sharedBoardEndpoints = [
   idempotentPost(
     {
       id: 'shareBoard',
-      method: 'post',
       path: '/api/boards/:id/share',
       tag: 'Account',
       summary: 'Make a new share link; the previous one ends',

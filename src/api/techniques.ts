@@ -67,7 +67,6 @@ const vocabulary = [
   cachedRead(
     {
       id: 'listTechniques',
-      method: 'get',
       path: '/api/techniques',
       tag: 'Library',
       summary: 'The vocabulary of techniques',

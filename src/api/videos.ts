@@ -123,7 +123,6 @@ const openReads = [
   cachedRead(
     {
       id: 'listVideos',
-      method: 'get',
       path: '/api/videos',
       tag: 'Library',
       summary: 'Videos, newest first',
@@ -144,7 +143,6 @@ const openReads = [
   cachedRead(
     {
       id: 'getVideo',
-      method: 'get',
       path: '/api/videos/:id',
       tag: 'Library',
       summary: 'One video',
@@ -163,7 +161,6 @@ const openReads = [
   cachedRead(
     {
       id: 'listVideoFrames',
-      method: 'get',
       path: '/api/videos/:id/frames',
       tag: 'Library',
       summary: 'Every frame of one video in time order',

@@ -140,7 +140,6 @@ const registration = [
   idempotentPost(
     {
       id: 'createWebhook',
-      method: 'post',
       path: '/api/webhooks',
       tag,
       summary: 'Register a receiver of events from now on; the secret is shown once',
@@ -223,7 +222,6 @@ const registration = [
   idempotentPost(
     {
       id: 'rotateWebhookSecret',
-      method: 'post',
       path: '/api/webhooks/:id/secret',
       tag,
       summary: 'Replace the secret; for a time the old one signs beside it',

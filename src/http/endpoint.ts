@@ -76,6 +76,9 @@ export interface Operation {
   headers?: Readonly<Record<string, string>>
 }
 
+/** What a declaration of a fixed method leaves out. */
+type Methodless = Omit<Operation, 'method'>
+
 /** An operation and its handler. `D`: what the handler needs. */
 export interface Endpoint<D> extends Operation {
   toHandler: (deps: D, tools: EndpointTools) => RequestHandler
@@ -96,7 +99,7 @@ type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${i
     : unknown
 
 /** The input of a handler, parsed and checked by the operation's schemas. */
-export interface Input<O extends Operation> {
+export interface Input<O extends Methodless> {
   params: PathParams<O['path']>
   query: O extends { parameters: infer P extends Parameters } ? Values<P> : Record<never, never>
   body: O extends { body: infer B extends z.ZodType } ? z.output<B> : undefined
@@ -112,7 +115,7 @@ export interface Input<O extends Operation> {
 }
 
 /** The answer as the operation's schema has it. */
-type Answer<O extends Operation> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
+type Answer<O extends Methodless> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
 
 /** Declares an endpoint. A handler that sends the answer itself returns undefined. */
 export function endpoint<D, const O extends Operation>(
@@ -131,7 +134,7 @@ export function endpoint<D, const O extends Operation>(
   }
 }
 
-interface PostOptions<O extends Operation> {
+interface PostOptions<O extends Methodless> {
   /** The answer holds a secret, so it is not stored for replays. */
   secret?: boolean
   /** The points of the write, by its body. */
@@ -141,7 +144,7 @@ interface PostOptions<O extends Operation> {
 }
 
 /** Declares a POST that runs in one transaction, and at most once per Idempotency-Key. */
-export function idempotentPost<D, const O extends Operation & { method: 'post'; scope: Scope }>(
+export function idempotentPost<D, const O extends Methodless & { scope: Scope }>(
   operation: O,
   act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
   { secret = false, pointsOf, locationOf }: PostOptions<O> = {},
@@ -150,6 +153,7 @@ export function idempotentPost<D, const O extends Operation & { method: 'post'; 
   const sent = { locationOf: locationOf as ((body: unknown) => string) | undefined }
   return {
     ...operation,
+    method: 'post',
     ...(locationOf ? { answerHeaders: { ...operation.answerHeaders, ...LOCATION } } : {}),
     idempotent: true,
     toHandler: (deps, tools) => async (req, res) => {
@@ -167,7 +171,7 @@ export function idempotentPost<D, const O extends Operation & { method: 'post'; 
 /** Header of an answer that created a resource. */
 export const LOCATION = { Location: 'The path of what was created.' } as const
 
-interface ReadOptions<O extends Operation> {
+interface ReadOptions<O extends Methodless> {
   /** The query in its shortest form, so that equal queries share an answer. */
   canonical?: (query: Input<O>['query']) => Input<O>['query']
   /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
@@ -179,7 +183,7 @@ interface ReadOptions<O extends Operation> {
 }
 
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
-export function cachedRead<D, const O extends Operation & { method: 'get'; scope?: undefined }>(
+export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
   { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
@@ -187,6 +191,7 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
   const { path, parameters = {} } = operation
   return {
     ...operation,
+    method: 'get',
     cached: true,
     toHandler: (deps, { cache }) => {
       const read = (req: Request): CacheableRead => {
@@ -217,7 +222,7 @@ function asNamed(schema: z.ZodType, given: unknown): unknown {
   return Object.fromEntries(Object.entries(given).map(([key, value]) => [nameOf(key), value]))
 }
 
-function readInput<O extends Operation>(
+function readInput<O extends Methodless>(
   operation: O,
   { limits, longAnswers }: EndpointTools,
   req: Request,

@@ -43,7 +43,6 @@ export function framePictures({ search, readImage }: Pick<LibraryToolDeps, 'sear
     // As many as reading the images would cost.
     pointsOf: ({ frame_ids }) => Math.max(1, Math.min(MAX_PICTURES, countOf(frame_ids))),
     scope: 'any',
-    cacheable: false,
     visibleTo: ['app'],
     input: z.strictObject({ frame_ids: frameIds(MAX_PICTURES) }),
     output: z.object({

@@ -72,35 +72,22 @@ export interface ToolAnswer<T = unknown> {
   notes?: readonly string[]
 }
 
-export const READS: Annotations = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-}
-export const ADDS: Annotations = {
-  readOnlyHint: false,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-}
-export const REMOVES: Annotations = {
-  readOnlyHint: false,
-  destructiveHint: true,
-  idempotentHint: true,
-  openWorldHint: false,
-}
+const HINTS: Annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+export const READS: Annotations = { ...HINTS, readOnlyHint: true }
+export const ADDS: Annotations = HINTS
+export const REMOVES: Annotations = { ...HINTS, destructiveHint: true }
 
-/** Ties a tool's argument and answer types to its schemas. */
+/** Ties a tool's argument and answer types to its schemas. Not `cacheable` unless it says so. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
-  tool: Omit<Tool, 'input' | 'output' | 'run'> & {
+  tool: Omit<Tool, 'input' | 'output' | 'run' | 'cacheable'> & {
+    cacheable?: boolean
     input: I
     output: O
     run(args: z.output<I>, context: ToolContext): Promise<ToolAnswer<z.input<O>>>
   },
 ): Tool {
   const output = (tool.output as unknown as z.ZodObject).extend({ notes: z.array(z.string()).optional() })
-  return { ...tool, output } as unknown as Tool
+  return { cacheable: false, ...tool, output } as unknown as Tool
 }
 
 /**

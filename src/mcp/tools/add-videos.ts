@@ -41,7 +41,6 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
     points: POINTS.write,
     pointsOf: ({ url }) => POINTS.write * Math.min(Array.isArray(url) ? url.length : 1, MAX_VIDEOS),
     scope: 'videos:write',
-    cacheable: false,
     input: z.strictObject({
       url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),
       title: z.string().max(300).optional().describe('Of a single video'),
@@ -96,7 +95,6 @@ function videoStatus({ db }: AddVideosDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: 'videos:write',
-    cacheable: false,
     input: z.strictObject({ video_id: severalOf(z.string().min(1).max(64), MAX_VIDEOS) }),
     output: z.object({
       videos: z.array(

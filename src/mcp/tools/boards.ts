@@ -101,7 +101,6 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: 'boards:read',
-    cacheable: false,
     input: z.strictObject({ limit: limitArgument(50, 100), cursor: cursorArgument }),
     output: z.object({ boards: z.array(BoardSummary), total: z.number(), next_cursor: z.string().nullable() }),
     async run(args, context) {
@@ -128,7 +127,6 @@ function getBoard(deps: AccountToolDeps): Tool {
     points: POINTS.search,
     scope: 'boards:read',
     inGallery: true,
-    cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
     output: z.object({
       board: BoardSummary,
@@ -168,7 +166,6 @@ function createBoardTool({ db }: AccountToolDeps): Tool {
     annotations: ADDS,
     points: POINTS.write,
     scope: 'boards:write',
-    cacheable: false,
     input: z.strictObject({ name: boardName, another: flagArgument() }),
     output: z.object({ board: BoardSummary, created: z.boolean() }),
     async run({ name, another }, context) {
@@ -197,7 +194,6 @@ function updateBoardTool(deps: AccountToolDeps): Tool {
     scope: 'boards:write',
     // Ending a share takes back. The rest asks for the plan itself.
     everyPlan: true,
-    cacheable: false,
     input: z.strictObject({
       board_id: boardIdArgument,
       name: boardName.optional(),
@@ -241,7 +237,6 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
     points: POINTS.write,
     scope: 'boards:write',
     everyPlan: true,
-    cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
     output: z.object({ board: BoardSummary, deleted: z.boolean() }),
     async run({ board_id, confirm: given }, context) {
@@ -287,7 +282,6 @@ function exportBoard(deps: AccountToolDeps): Tool {
     points: POINTS.read,
     scope: 'boards:read',
     everyPlan: true,
-    cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json']).default('csv') }),
     output: z.object({ board: BoardSummary, file: z.string() }),
     async run({ board_id, type }, context) {

@@ -36,7 +36,6 @@ export function scoreDraftTool(deps: DraftToolDeps): Tool {
     points: DRAFT_POINTS,
     pointsOf: ({ draft }) => (isAddress(String(draft)) ? POINTS.write : DRAFT_POINTS),
     scope: 'saves:write',
-    cacheable: false,
     input: z.strictObject({ draft: z.string().max(2_000).describe('URL or draft id') }),
     output: z.object({
       draft: DraftAnswer.pick({ id: true, title: true, state: true, failure: true }).extend({

@@ -29,7 +29,6 @@ function pinFrame(deps: AccountToolDeps): Tool {
     points: POINTS.write,
     pointsOf: pointsOfFrames,
     scope: 'boards:write',
-    cacheable: false,
     input: z.strictObject({
       board_id: boardIdArgument,
       frame_ids: frameIdsArgument,
@@ -67,7 +66,6 @@ function unpinFrame(deps: AccountToolDeps): Tool {
     pointsOf: pointsOfFrames,
     scope: 'boards:write',
     everyPlan: true,
-    cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
     output: z.object({ unpinned: frameIdList, not_pinned: frameIdList }),
     async run({ board_id, frame_ids }, context) {

@@ -26,7 +26,6 @@ export function report(deps: AccountToolDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: 'events:read',
-    cacheable: false,
     input: z.strictObject({
       of: z.enum(subjects).default('saves'),
       by: z.enum(splits).optional(),

@@ -30,7 +30,6 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     points: POINTS.read,
     scope: 'saves:read',
     inGallery: true,
-    cacheable: false,
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
     output: z.object({
       frames: z.array(CompactFrame.extend({ saved_at: z.string() })),
@@ -65,7 +64,6 @@ function saveFrame({ db }: AccountToolDeps): Tool {
     points: POINTS.write,
     pointsOf: pointsOfFrames,
     scope: 'saves:write',
-    cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ saved: frameIdList, already_saved: frameIdList }),
     async run({ frame_ids }, context) {
@@ -87,7 +85,6 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     pointsOf: pointsOfFrames,
     scope: 'saves:write',
     everyPlan: true,
-    cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ removed: frameIdList, not_saved: frameIdList }),
     async run({ frame_ids }, context) {
