@@ -62,57 +62,42 @@ export function openDocuments(options: {
   }
 }
 
+/** A document that needs no store and stays the same until the next release. */
+const fixed = { method: 'get', tag: 'Service', parameters: {}, plain: true, cached: true } as const
+
 export const documentEndpoints = [
   endpoint(
     {
+      ...fixed,
       id: 'getOpenApiDocument',
-      method: 'get',
       path: '/openapi.json',
-      tag: 'Service',
       summary: 'This document',
-      parameters: {},
       answer: z.looseObject({ openapi: z.string() }),
       errors: [400],
-      plain: true,
-      cached: true,
     },
-    async ({ documents }: DocumentsDeps, { req, res }) => {
-      await documents.send.openapi(req, res)
-      return undefined
-    },
+    sending('openapi'),
   ),
 
   endpoint(
     {
+      ...fixed,
       id: 'getAsyncApiDocument',
-      method: 'get',
       path: '/asyncapi.json',
-      tag: 'Service',
       summary: 'The events, as an AsyncAPI document',
-      parameters: {},
       answer: z.looseObject({ asyncapi: z.string() }),
       errors: [400],
-      plain: true,
-      cached: true,
     },
-    async ({ documents }: DocumentsDeps, { req, res }) => {
-      await documents.send.asyncapi(req, res)
-      return undefined
-    },
+    sending('asyncapi'),
   ),
 
   endpoint(
     {
+      ...fixed,
       id: 'getEventSchema',
-      method: 'get',
       path: '/schemas/events/:type/:version',
-      tag: 'Service',
       summary: 'The JSON schema of the data of an event: what `dataschema` names',
-      parameters: {},
       answer: 'application/schema+json',
       errors: [400, 404],
-      plain: true,
-      cached: true,
     },
     async ({ documents }: DocumentsDeps, { params, req, res }) => {
       const send = documents.dataSchema(params.type, params.version)
@@ -124,23 +109,23 @@ export const documentEndpoints = [
 
   endpoint(
     {
+      ...fixed,
       id: 'getLlmsText',
-      method: 'get',
       path: '/llms.txt',
-      tag: 'Service',
       summary: 'What a language model needs to know to use this service',
-      parameters: {},
       answer: 'text/plain',
       errors: [400],
-      plain: true,
-      cached: true,
     },
-    async ({ documents }: DocumentsDeps, { req, res }) => {
-      await documents.send.llms(req, res)
-      return undefined
-    },
+    sending('llms'),
   ),
 ]
+
+function sending(name: keyof Documents['send']) {
+  return async ({ documents }: DocumentsDeps, { req, res }: { req: Request; res: Response }) => {
+    await documents.send[name](req, res)
+    return undefined
+  }
+}
 
 const HEAD = {
   info: {

@@ -7,7 +7,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
-import { Frame } from '../views/frame.ts'
+import { Frame, videoShape } from '../views/frame.ts'
 import { frameParameters } from '../views/frame-query.ts'
 import { flag, plainName } from '../views/parameter-values.ts'
 import { OK, Ok, toVideo, Video } from '../views/resources.ts'
@@ -65,23 +65,15 @@ const status = z.enum(['queued', 'fetching', 'extracting', 'annotating', 'ready'
 const failure = z.strictObject({ code: z.string(), message: z.string() }).nullable()
 export const SubmittedVideo = z
   .strictObject({
-    id: z.string(),
+    ...videoShape,
     status,
-    title: z.string(),
-    author: z.string().nullable(),
-    platform: z.enum(PLATFORMS),
-    source_url: z.string().nullable(),
     failure,
     added_at: z.iso.datetime(),
   })
   .meta({ id: 'SubmittedVideo' })
 const VideoStatusReport = z
   .strictObject({
-    id: z.string(),
-    title: z.string(),
-    author: z.string().nullable(),
-    platform: z.enum(PLATFORMS),
-    source_url: z.string().nullable(),
+    ...videoShape,
     status,
     failure,
     stages: z.array(stage),

@@ -51,34 +51,16 @@ export function toAppError(error: unknown): AppError {
     return new AppError('invalid_request', 'A value contains the character NUL, which cannot be stored. Remove it.')
   if (error instanceof URIError || status === 400)
     return new AppError('invalid_request', 'The URL or the body cannot be read. Check its encoding.')
+  const unavailable = (message: string, retryAfterSec: number) =>
+    new AppError('unavailable', message, { retryAfterSec, cause: error })
   if (isConnectionLoss(error))
-    return new AppError(
-      'unavailable',
-      'The service cannot reach its database or storage. Try again in a few seconds.',
-      {
-        retryAfterSec: 5,
-        cause: error,
-      },
-    )
+    return unavailable('The service cannot reach its database or storage. Try again in a few seconds.', 5)
   if (sqlStateOf(error, STATEMENT_TIMEOUT))
-    return new AppError('unavailable', 'The query took too long. Ask for less at once, or try again.', {
-      retryAfterSec: 5,
-      cause: error,
-    })
+    return unavailable('The query took too long. Ask for less at once, or try again.', 5)
   if (sqlStateOf(error, LOCK_TIMEOUT))
-    return new AppError('unavailable', 'Other requests are changing the same thing. Try again in a second.', {
-      retryAfterSec: 1,
-      cause: error,
-    })
+    return unavailable('Other requests are changing the same thing. Try again in a second.', 1)
   if (sqlStateOf(error, DISK_FULL))
-    return new AppError(
-      'unavailable',
-      'The disk of the service is full, so nothing can be changed now. Try again later.',
-      {
-        retryAfterSec: 60,
-        cause: error,
-      },
-    )
+    return unavailable('The disk of the service is full, so nothing can be changed now. Try again later.', 60)
   return new AppError(
     'internal',
     'Something went wrong on our side. The X-Request-Id of this response helps us find it.',

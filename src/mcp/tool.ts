@@ -77,6 +77,9 @@ export const READS: Annotations = { ...HINTS, readOnlyHint: true }
 export const ADDS: Annotations = HINTS
 export const REMOVES: Annotations = { ...HINTS, destructiveHint: true }
 
+/** An open read whose frames a host with the gallery shows there. */
+export const SHOWS_FRAMES = { annotations: READS, scope: null, inGallery: true, cacheable: true } as const
+
 /** Ties a tool's argument and answer types to its schemas. Not `cacheable` unless it says so. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
   tool: Omit<Tool, 'input' | 'output' | 'run' | 'cacheable'> & {

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { DerivedName, Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
+import type {
+  AnnotatedAttribute,
+  DerivedName,
+  Kind,
+  Platform,
+  Shot,
+  Source,
+  Subject,
+  Surface,
+  Tone,
+  Zone,
+} from '../vocabulary.ts'
 import type { Met } from './text/match.ts'
 
 /**
@@ -53,12 +64,7 @@ export interface ShownFrame {
   source_url: string | null
   annotation: {
     model: string | null
-    confidence: Partial<
-      Record<
-        'subject' | 'surface' | 'shot' | 'technique' | 'zone' | 'caption' | 'composition' | 'steal' | 'on_screen_text',
-        number
-      >
-    >
+    confidence: Partial<Record<AnnotatedAttribute, number>>
     reviewed: boolean
   }
   /** Absent in a document of an earlier version. */
@@ -85,13 +91,7 @@ export interface FrameDocument extends ShownFrame {
   revision: string
 }
 
-export interface VideoDocument {
-  id: string
-  title: string
-  author: string | null
-  platform: Platform
-  source_url: string | null
-  duration_sec: number | null
+export interface VideoDocument extends VideoRef {
   width: number | null
   height: number | null
   fps: number | null

@@ -50,26 +50,16 @@ type PublicBoard = z.infer<typeof Board>
 export type SavedFrame = PublicFrame & { saved_at: string }
 export type PinnedFrame = PublicFrame & { note: string | null; pinned_at: string }
 
-export async function toSavedFrames(
-  { search, publicUrl }: CollectionDeps,
-  saves: readonly Save[],
-): Promise<SavedFrame[]> {
-  const documents = await documentsOf(
-    search,
-    saves.map((save) => save.frameId),
-  )
-  return saves.flatMap(({ frameId, savedAt }) => {
-    const document = documents.get(frameId)
-    return document ? [{ ...toFrame(document, publicUrl), saved_at: savedAt.toISOString() }] : []
+export async function toSavedFrames(deps: CollectionDeps, saves: readonly Save[]): Promise<SavedFrame[]> {
+  const documents = await documentsOf(deps, saves)
+  return shownFrames(saves, documents, deps).map(([frame, { savedAt }]) => {
+    return { ...frame, saved_at: savedAt.toISOString() }
   })
 }
 
-export async function toBoards(
-  { search, publicUrl }: CollectionDeps,
-  boards: readonly StoredBoard[],
-): Promise<PublicBoard[]> {
-  const documents = await documentsOf(search, [...new Set(boards.flatMap((board) => board.coverFrameIds))])
-  return boards.map((board) => toBoard(board, documents, publicUrl))
+export async function toBoards(deps: CollectionDeps, boards: readonly StoredBoard[]): Promise<PublicBoard[]> {
+  const documents = await documentsOf(deps, boards.flatMap(coversOf))
+  return boards.map((board) => toBoard(board, documents, deps.publicUrl))
 }
 
 /**
@@ -77,39 +67,43 @@ export async function toBoards(
  * number of `items`.
  */
 export async function toBoardWithItems(
-  { search, publicUrl }: CollectionDeps,
+  deps: CollectionDeps,
   { board, pins }: Pick<LoadedBoard, 'board' | 'pins'>,
 ): Promise<PublicBoard & { items: PinnedFrame[] }> {
-  const documents = await documentsOf(search, [...new Set([...pins.map((pin) => pin.frameId), ...board.coverFrameIds])])
-  const items = pinnedFrames(pins, documents, publicUrl)
+  const documents = await documentsOf(deps, [...pins, ...coversOf(board)])
+  const items = pinnedFrames(pins, documents, deps)
   const isWhole = pins.length === board.itemCount
-  const shown = toBoard(board, documents, publicUrl)
+  const shown = toBoard(board, documents, deps.publicUrl)
   return { ...shown, item_count: isWhole ? items.length : shown.item_count, items }
 }
 
-export async function toPinnedFrames(
-  { search, publicUrl }: CollectionDeps,
-  pins: readonly Pin[],
-): Promise<PinnedFrame[]> {
-  const documents = await documentsOf(
-    search,
-    pins.map((pin) => pin.frameId),
-  )
-  return pinnedFrames(pins, documents, publicUrl)
+export async function toPinnedFrames(deps: CollectionDeps, pins: readonly Pin[]): Promise<PinnedFrame[]> {
+  return pinnedFrames(pins, await documentsOf(deps, pins), deps)
 }
 
-function pinnedFrames(
-  pins: readonly Pin[],
-  documents: ReadonlyMap<string, FrameDocument>,
-  publicUrl: string,
-): PinnedFrame[] {
-  return pins.flatMap(({ frameId, note, pinnedAt }) => {
-    const document = documents.get(frameId)
-    return document ? [{ ...toFrame(document, publicUrl), note, pinned_at: pinnedAt.toISOString() }] : []
+type Documents = ReadonlyMap<string, FrameDocument>
+
+function pinnedFrames(pins: readonly Pin[], documents: Documents, deps: CollectionDeps): PinnedFrame[] {
+  return shownFrames(pins, documents, deps).map(([frame, { note, pinnedAt }]) => {
+    return { ...frame, note, pinned_at: pinnedAt.toISOString() }
   })
 }
 
-function toBoard(board: StoredBoard, documents: ReadonlyMap<string, FrameDocument>, publicUrl: string): PublicBoard {
+/** Each row whose frame is there, with that frame. */
+function shownFrames<R extends { frameId: string }>(
+  rows: readonly R[],
+  documents: Documents,
+  { publicUrl }: CollectionDeps,
+): [PublicFrame, R][] {
+  return rows.flatMap((row) => {
+    const document = documents.get(row.frameId)
+    return document ? [[toFrame(document, publicUrl), row] as [PublicFrame, R]] : []
+  })
+}
+
+const coversOf = ({ coverFrameIds }: StoredBoard) => coverFrameIds.map((frameId) => ({ frameId }))
+
+function toBoard(board: StoredBoard, documents: Documents, publicUrl: string): PublicBoard {
   return {
     id: board.id,
     name: board.name,
@@ -127,10 +121,8 @@ function toBoard(board: StoredBoard, documents: ReadonlyMap<string, FrameDocumen
 
 const BATCH = 1_000
 
-async function documentsOf(
-  search: CollectionDeps['search'],
-  ids: readonly string[],
-): Promise<Map<string, FrameDocument>> {
+async function documentsOf({ search }: CollectionDeps, rows: readonly { frameId: string }[]): Promise<Documents> {
+  const ids = [...new Set(rows.map(({ frameId }) => frameId))]
   const documents = new Map<string, FrameDocument>()
   for (let from = 0; from < ids.length; from += BATCH)
     for (const document of await search.framesByIds(ids.slice(from, from + BATCH))) documents.set(document.id, document)

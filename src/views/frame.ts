@@ -15,15 +15,16 @@ export const frameIdSchema = z
 
 const confidence = z.number().min(0).max(1)
 
+/** What every answer says of a video. */
+export const videoShape = {
+  id: z.string(),
+  title: z.string(),
+  author: z.string().nullable(),
+  platform: z.enum(PLATFORMS),
+  source_url: z.string().nullable(),
+}
 const VideoRef = z
-  .strictObject({
-    id: z.string(),
-    title: z.string(),
-    author: z.string().nullable(),
-    platform: z.enum(PLATFORMS),
-    source_url: z.string().nullable(),
-    duration_sec: z.number().nullable(),
-  })
+  .strictObject({ ...videoShape, duration_sec: z.number().nullable() })
   .meta({ id: 'VideoRef', description: 'The video a frame belongs to.' })
 
 const provenance = z

@@ -1,17 +1,12 @@
 import { z } from 'zod'
 import type { BrandDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
-import { PLATFORMS } from '../vocabulary.ts'
-import { FRAME_EXAMPLE } from './frame.ts'
+import { FRAME_EXAMPLE, videoShape } from './frame.ts'
 import { matchShape } from './hit.ts'
 
 /** Videos, brands and techniques as public resources: each schema, then the function that makes it. */
 
 const video = {
-  id: z.string(),
-  title: z.string(),
-  author: z.string().nullable(),
-  platform: z.enum(PLATFORMS),
-  source_url: z.string().nullable(),
+  ...videoShape,
   duration_sec: z.number().nullable(),
   width: z.int().nullable(),
   height: z.int().nullable(),

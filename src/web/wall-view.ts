@@ -69,12 +69,12 @@ function emptyWall(data: WallData): Html {
 <p>${counted(underWay.videos, 'video')} ${underWay.videos === 1 ? 'is' : 'are'} being read.
 ${underWay.frames > 0 && `${underWay.described} of ${counted(underWay.frames, 'frame')} described so far.`}
 This page shows them as soon as a video is ready, usually within a minute.</p></div>`
-  if (viewer === 'operator')
-    return html`<div class="empty"><h2>The library is empty</h2>
-<p>Add a video: paste an address or drop a file in the <a href="/operator">operator console</a>, or type:</p>
-<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
+  const how =
+    viewer === 'operator'
+      ? html`Add a video: paste an address or drop a file in the <a href="/operator">operator console</a>, or type:`
+      : html`Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one, or types:`
   return html`<div class="empty"><h2>The library is empty</h2>
-<p>Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one, or types:</p>
+<p>${how}</p>
 <p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
 }
 

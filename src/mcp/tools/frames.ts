@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { commonestValues, countLines } from './counts.ts'
 import { FrameListing, presentPage } from './frame-answer.ts'
@@ -24,16 +24,13 @@ export function frameTools(deps: LibraryToolDeps): Tool[] {
 
 function searchFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
+    ...SHOWS_FRAMES,
     name: 'search_frames',
     title: 'Search frames',
     description:
       'Find frames of launch and product videos by what they show, in plain words: "white headline on black". ' +
       'Filters narrow it: any value within one, all of them together.',
-    annotations: READS,
     points: POINTS.search,
-    scope: null,
-    inGallery: true,
-    cacheable: true,
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
       ...filterArguments,
@@ -59,16 +56,13 @@ function searchFrames(deps: LibraryToolDeps): Tool {
 
 function browseFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
+    ...SHOWS_FRAMES,
     name: 'browse_frames',
     title: 'Browse the frame wall',
     description:
       'Page through frames by attributes alone, newest or strongest first. ' +
       'counts adds the frames per attribute value.',
-    annotations: READS,
     points: POINTS.read,
-    scope: null,
-    inGallery: true,
-    cacheable: true,
     input: z.strictObject({
       ...filterArguments,
       not: notArgument,

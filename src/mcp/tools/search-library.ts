@@ -13,7 +13,7 @@ import {
   toLink,
 } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
@@ -41,16 +41,13 @@ interface FoundDocuments {
 
 export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: LibraryToolDeps): Tool {
   return defineTool({
+    ...SHOWS_FRAMES,
     name: 'search_library',
     title: 'Search the library',
     description:
       'One search over videos, frames, brands and techniques. A pasted video URL finds that video. ' +
       'Without a query: the strongest of each.',
-    annotations: READS,
     points: POINTS.search,
-    scope: null,
-    inGallery: true,
-    cacheable: true,
     input: z.strictObject({
       query: z.string().max(2000).optional(),
       limit: limitArgument(5, 20).describe('Rows per group'),

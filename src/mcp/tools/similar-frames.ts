@@ -3,7 +3,7 @@ import { notFound } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frame-answer.ts'
 import { briefFilterArguments, detailArgument, imagesArgument, notArgument, resolveFilters } from './frame-arguments.ts'
@@ -11,16 +11,13 @@ import type { LibraryToolDeps } from './library-deps.ts'
 
 export function findSimilarFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
+    ...SHOWS_FRAMES,
     name: 'find_similar_frames',
     title: 'Find similar frames',
     description:
       'Frames that look or work like the given one, most alike first, at most one of its own video. Each tells its ' +
       'likeness (0 to 1) and what it shares. Filters take the values of search_frames.',
-    annotations: READS,
     points: POINTS.search + POINTS.similar,
-    scope: null,
-    inGallery: true,
-    cacheable: true,
     input: z.strictObject({
       frame_id: FrameId.describe('Id or image URL'),
       other_videos: flagArgument().describe('None of its own video'),

@@ -4,7 +4,7 @@ import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frame-answer.ts'
 import { cursorArgument, detailArgument, imagesArgument, videoReference } from './frame-arguments.ts'
@@ -25,17 +25,14 @@ const Video = z.object({
 
 export function videoFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
+    ...SHOWS_FRAMES,
     name: 'get_video_frames',
     title: "See a video's flow",
     description:
       'Frames of one video or several in time order: how they open, cut and close. ' +
       'first: 3 is the first three frames of each, last: 1 the last, to_sec: 10 its first ten seconds.',
-    annotations: READS,
     points: POINTS.read,
     pointsOf: ({ video_id }) => POINTS.read * (Array.isArray(video_id) ? Math.min(video_id.length, MAX_VIDEOS) : 1),
-    scope: null,
-    inGallery: true,
-    cacheable: true,
     input: z.strictObject({
       video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
       from_sec: seconds.optional(),

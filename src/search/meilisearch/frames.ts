@@ -11,17 +11,7 @@ import { authorOf, INDEX, indexName } from './settings.ts'
 
 /** A page of frames and their counts. */
 
-const FACET_ATTRIBUTES: Record<Facet, string> = {
-  subject: 'subject',
-  surface: 'surface',
-  shot: 'shot',
-  technique: 'technique',
-  zone: 'zone',
-  tone: 'tone',
-  kind: 'kind',
-  author: 'author_key',
-  platform: 'platform',
-}
+const attributeOf = (facet: Facet) => (facet === 'author' ? 'author_key' : facet)
 const VARIETY_STEP = 1_000
 
 interface Matches {
@@ -58,22 +48,22 @@ export async function countMatches(
   const { multiSearch, requireFilled } = client
   const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
   const free = FACETS.filter((facet) => !filtered.includes(facet))
-  const counted = [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])]
+  const counted = [...new Set([...free.map(attributeOf), 'tone'])]
   const [main, ...rest] = await multiSearch([
     { ...frameQuery(prefix, wanted, query.filters), ...pageOf(query), facets: counted },
     ...filtered.map((facet) => ({
       ...frameQuery(prefix, wanted, { ...query.filters, [facet]: [] }),
       limit: 0,
-      facets: [FACET_ATTRIBUTES[facet]],
+      facets: [attributeOf(facet)],
     })),
   ])
   // Every frame has a tone, so its counts add up to the total. No other figure does past the depth.
   const tones = Object.values(main!.facetDistribution?.tone ?? {})
   if (tones.length === 0) await requireFilled(main!.hits)
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
-  for (const facet of free) facets[facet] = main!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
+  for (const facet of free) facets[facet] = main!.facetDistribution?.[attributeOf(facet)] ?? {}
   filtered.forEach((facet, n) => {
-    facets[facet] = rest[n]!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
+    facets[facet] = rest[n]!.facetDistribution?.[attributeOf(facet)] ?? {}
   })
   facets.author = await countsByName(client, prefix, facets.author)
   const total = tones.reduce((sum, n) => sum + n, 0)
