@@ -291,7 +291,6 @@ function signupOf({ SIGNUP, DEFAULT_PLAN, NODE_ENV }: z.infer<typeof Env>): Plan
   return isOn ? (DEFAULT_PLAN ?? 'pro') : null
 }
 
-/** The worker's port follows the API's, because `npm start` runs both on one machine. */
 /** Whether only programs on this machine reach a host. */
 export function isLoopback(host: string | undefined): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
@@ -306,6 +305,7 @@ function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<
   return isSafe && OAUTH !== 'off' ? { registration: OAUTH_DCR === 'on' } : undefined
 }
 
+/** The worker's port follows the API's, because `npm start` runs both on one machine. */
 function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
   const api = e.METRICS_PORT ?? 9464
   const worker = e.WORKER_METRICS_PORT ?? (api === 0 ? 0 : Math.min(api + 1, 65_535))

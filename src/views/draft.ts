@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { DraftFilm, DraftRow } from '../db/schema/drafts.ts'
 import {
   farthestOf,
   LEAST_FILMS,
@@ -8,7 +7,7 @@ import {
   standingText,
   usualRange,
 } from '../library/films/comparison.ts'
-import type { Draft } from '../library/films/drafts.ts'
+import type { Draft, WholeDraft } from '../library/films/drafts.ts'
 import type { FilmGrammar, ShelfFilm } from '../library/films/films.ts'
 import {
   MEASURE_NAMES,
@@ -75,6 +74,7 @@ const Score = Film.omit({ video_id: true, text: true })
   .meta({ id: 'DraftScore' })
 export type DraftScore = z.infer<typeof Score>
 export const DraftAnswer = z.strictObject({ ...about, score: Score.nullable() }).meta({ id: 'Draft' })
+type DraftFilm = NonNullable<WholeDraft['film']>
 export type DraftReport = z.infer<typeof DraftAnswer>
 
 export function toDraftAbout(draft: Draft): z.infer<typeof DraftAbout> {
@@ -93,7 +93,7 @@ export const DRAFT_POINTS = 6
 /** A draft with its score, once it is measured. */
 export async function readDraft(
   deps: FilmDeps & { publicUrl: string },
-  { film, ...draft }: DraftRow,
+  { film, ...draft }: WholeDraft,
 ): Promise<DraftReport> {
   return { ...toDraftAbout(draft), score: film && (await scoreDraft(deps, draft, film)) }
 }

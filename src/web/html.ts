@@ -48,7 +48,10 @@ export function safeUrl(url: string | null): string | null {
 }
 
 /** The choices of a menu. */
-export function options(choices: readonly (readonly [value: string, label: string])[], chosen: unknown): Html[] {
+export function options(
+  choices: readonly (readonly [value: string | number, label: string])[],
+  chosen: unknown,
+): Html[] {
   return choices.map(
     ([value, label]) => html`<option value="${value}"${value === chosen && trusted(' selected')}>${label}</option>`,
   )

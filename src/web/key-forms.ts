@@ -3,18 +3,20 @@ import { SCOPES } from '../library/accounts/keys.ts'
 
 /** What the forms of `/keys` offer and accept. */
 
+/** In days. */
 export const EXPIRIES = [
-  { days: 0, label: 'Never' },
-  { days: 7, label: 'In 7 days' },
-  { days: 30, label: 'In 30 days' },
-  { days: 90, label: 'In 90 days' },
-  { days: 365, label: 'In a year' },
+  [0, 'Never'],
+  [7, 'In 7 days'],
+  [30, 'In 30 days'],
+  [90, 'In 90 days'],
+  [365, 'In a year'],
 ] as const
+/** In hours. */
 export const GRACES = [
-  { hours: 0, label: 'at once' },
-  { hours: 1, label: 'in an hour' },
-  { hours: 24, label: 'in a day' },
-  { hours: 168, label: 'in a week' },
+  [0, 'at once'],
+  [1, 'in an hour'],
+  [24, 'in a day'],
+  [168, 'in a week'],
 ] as const
 
 const oneOf = (values: readonly number[]) =>
@@ -26,10 +28,10 @@ const toList = (value: unknown) => [value ?? []].flat()
 export const CreateForm = z.object({
   name: z.string().trim().min(1, 'Give the key a name.').max(80, 'A name has at most 80 characters.'),
   scope: z.preprocess(toList, z.array(z.enum(SCOPES)).min(1, 'Choose at least one scope.')),
-  expires: oneOf(EXPIRIES.map(({ days }) => days)),
+  expires: oneOf(EXPIRIES.map(([days]) => days)),
 })
 
-export const RotateForm = z.object({ grace: oneOf(GRACES.map(({ hours }) => hours)) })
+export const RotateForm = z.object({ grace: oneOf(GRACES.map(([hours]) => hours)) })
 
 /** What was filled in, so that a form with an error keeps it. */
 export interface GivenKey {

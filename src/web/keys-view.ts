@@ -14,7 +14,7 @@ import type { SubscriptionRow } from '../library/subscriptions/subscribe.ts'
 import { clientConfigurations, curlLine } from './client-configurations.ts'
 import { foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html, options } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
 
 export const SCOPE_TEXT: Record<Scope, string> = {
@@ -204,7 +204,7 @@ function createSection({ live, visitor, given, error }: KeysData): Html {
     </fieldset>
     <div class="field">
       <label for="expires">Expires</label>
-      <select id="expires" name="expires"${invalidBy(error, 'expires')}>${expiryOptions(given?.days ?? 0)}</select>
+      <select id="expires" name="expires"${invalidBy(error, 'expires')}>${options(EXPIRIES, given?.days ?? 0)}</select>
       ${errorText(error, 'expires')}
     </div>
     <button class="primary">Create key</button>
@@ -224,12 +224,6 @@ function scopeBoxes(scopes: readonly Scope[], checked: readonly string[]): Html 
         <span><code>${scope}</code> <span class="hint">${SCOPE_TEXT[scope]}</span></span>
       </label>`,
   )}</div>`
-}
-
-function expiryOptions(chosen: number): Html[] {
-  return EXPIRIES.map(
-    ({ days, label }) => html`<option value="${days}"${days === chosen && html` selected`}>${label}</option>`,
-  )
 }
 
 function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
@@ -340,15 +334,12 @@ function actions(key: KeyRecord, visitor: Visitor): Html {
 }
 
 function rotateForm(key: KeyRecord, visitor: Visitor): Html {
-  const options = GRACES.map(
-    ({ hours, label }) => html`<option value="${hours}"${hours === 24 && html` selected`}>${label}</option>`,
-  )
   return html`<details>
       <summary>Rotate<span class="visually-hidden"> ${key.name}</span></summary>
       <form method="post" action="/web/keys/${key.id}/rotate">
         <input type="hidden" name="form" value="${visitor.form}">
         <label for="grace-${key.id}">The old key stops</label>
-        <select id="grace-${key.id}" name="grace">${options}</select>
+        <select id="grace-${key.id}" name="grace">${options(GRACES, 24)}</select>
         <button>Create its replacement</button>
       </form>
     </details>`

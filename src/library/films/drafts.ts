@@ -34,6 +34,7 @@ const ownedBy = ({ accountId, id }: Whose) => and(eq(drafts.id, id), eq(drafts.a
 
 /** A draft without what was measured. Its address goes without what lets its holder in. */
 export type Draft = Omit<DraftRow, 'film'>
+export type WholeDraft = DraftRow
 const { film: _, ...ABOUT } = getTableColumns(drafts)
 const toShown = <D extends Draft>(row: D): D => ({ ...row, sourceUrl: row.sourceUrl && toShownAddress(row.sourceUrl) })
 
@@ -45,7 +46,7 @@ export async function listDrafts(db: Db, accountId: string): Promise<Draft[]> {
 }
 
 /** @throws AppError not_found, also for another account's draft and after a day */
-export async function requireDraft(db: Db, whose: Whose): Promise<DraftRow> {
+export async function requireDraft(db: Db, whose: Whose): Promise<WholeDraft> {
   const [draft] = isId(whose.id) ? await db.select().from(drafts).where(ownedBy(whose)) : []
   if (!draft) throw notFound('draft')
   return toShown(draft)

@@ -2,7 +2,7 @@ import type { Suggestion } from '../../library/frames/technique-suggestions.ts'
 import { MAX_TECHNIQUE, type TechniqueUsage } from '../../library/techniques/techniques.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, trusted } from '../html.ts'
+import { type Html, html, options, trusted } from '../html.ts'
 import { capitalized } from '../words.ts'
 import { operatorHead } from './parts.ts'
 
@@ -101,10 +101,9 @@ ${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></for
 const nameOf = (slug: string) => slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ')
 
 function techniqueSelect(name: string, id: string, techniques: readonly { slug: string; name: string }[]): Html {
-  const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name))
-  return html`<div class="field"><label for="${id}">Technique</label><select id="${id}" name="${name}">${sorted.map(
-    (one) => html`<option value="${one.slug}">${one.name}</option>`,
-  )}</select></div>`
+  const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name)).map((one) => [one.slug, one.name] as const)
+  return html`<div class="field"><label for="${id}">Technique</label>
+<select id="${id}" name="${name}">${options(sorted, undefined)}</select></div>`
 }
 
 interface Given {
