@@ -328,7 +328,7 @@ test('the command sends a file to a running service, waits, prints the score and
   expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('cannot be read. Name a file')])
 })
 
-test('a library with too little sound says why the sound of a draft is not compared, and calls nothing usual', async () => {
+test('where few films have sound, the answer says why it is not compared, and calls nothing usual', async () => {
   const { db } = service.stores
   await db.$client.query(`update films set measures = measures || '{"loudness": null}'`)
   for (let n = 0; n < 3; n++) await seedFilm(db, { shots: [4, 3, 5] })
