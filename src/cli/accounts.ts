@@ -23,7 +23,6 @@ export function defineAccounts(group: Command): void {
   group
     .command('list', { isDefault: true })
     .description('list every account')
-    .option('--json', 'print one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const accounts = await listAccounts(db)
@@ -37,7 +36,6 @@ export function defineAccounts(group: Command): void {
     .requiredOption('--email <address>', 'email address (required)')
     .addOption(new Option('--plan <plan>', 'its plan (default: DEFAULT_PLAN)').choices(PLANS))
     .option('--operator', 'let the account add videos, correct annotations and change plans')
-    .option('--json', 'print one JSON object')
     .action(({ email, plan, operator, json }: { email: string; plan?: Plan; operator?: boolean; json?: boolean }) =>
       withContext(async ({ config, db }) => {
         const given = plan ?? config.defaultPlan
@@ -51,7 +49,6 @@ export function defineAccounts(group: Command): void {
     .description('change the plan, from the next request on')
     .argument('<email>', 'email of the account')
     .addArgument(new Argument('<plan>', 'its new plan').choices(PLANS))
-    .option('--json', 'print one JSON object')
     .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })
@@ -66,7 +63,6 @@ export function defineAccounts(group: Command): void {
         'invitation: the link creates its account, also with sign-up off)',
     )
     .argument('<email>', 'email address')
-    .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
       withContext(async (context) => {
         const url = await operatorLink(context, email)
@@ -82,7 +78,6 @@ export function defineAccounts(group: Command): void {
     .description('delete an account with its keys, saves and boards (its events stay under a random id)')
     .argument('<email>', 'email of the account')
     .option('-y, --yes', 'do not ask')
-    .option('--json', 'print one JSON object')
     .action((email: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await loadAccountByEmail(db, email)
@@ -115,7 +110,6 @@ function addAdmission(group: Command): void {
       .command(act)
       .description(ACCESS[act])
       .argument('<email>', 'email of the account')
-      .option('--json', 'print one JSON object')
       .action((email: string, { json }: { json?: boolean }) =>
         withContext(async ({ db }) => {
           const { id: accountId } = await loadAccountByEmail(db, email)
@@ -128,7 +122,6 @@ function addAdmission(group: Command): void {
     .command('unshare')
     .description('end the share link of a board, whoever owns it')
     .argument('<link>', 'the link, or the token at its end')
-    .option('--json', 'print one JSON object')
     .action((link: string, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         await endShare(db, link)

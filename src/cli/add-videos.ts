@@ -52,7 +52,6 @@ export function defineAdd(command: Command): void {
     .option('--priority <n>', 'from 0 (first) to 1000 (last)', '0')
     .option('--from <file>', 'read sources from a CSV with header source,title,author,platform or from a JSON array')
     .option('--wait', 'wait until every video is ready or has failed')
-    .option('--json', 'print one JSON object')
     .action((sources: string[], options: AddOptions) => withContext((context) => addVideos(context, sources, options)))
 }
 

@@ -19,7 +19,6 @@ export function defineApps(group: Command): void {
     .description('register an app and print its client id')
     .argument('<name>', 'what people are shown')
     .requiredOption('--return <urls...>', 'addresses that receive its codes: https, or http of this machine (required)')
-    .option('--json', 'print one JSON object')
     .action((name: string, { return: returns, json }: { return: string[]; json?: boolean }) =>
       withContext(async ({ db }) => {
         const client = toPublicClient({ client_name: name, redirect_uris: returns }, { secrets: 'refused' })
@@ -32,7 +31,6 @@ export function defineApps(group: Command): void {
   group
     .command('list')
     .description('list the apps that were registered here')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const apps = (await listPermanentClients(db)).map(toApp)
@@ -44,7 +42,6 @@ export function defineApps(group: Command): void {
     .command('remove')
     .description('remove an app (its access tokens work for up to an hour; its refresh tokens stop)')
     .argument('<id>', 'client id')
-    .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         if (!(await findRecord(db, 'Client', id))) throw notFound('app')

@@ -51,7 +51,6 @@ export function defineBackup(command: Command): void {
       ),
     )
     .option('--verify', 'read everything again and compare it with its checksums')
-    .option('--json', 'print one JSON object')
     .action((at: string, options: BackupOptions) =>
       inPlace(at, { create: true }, (place, config) => backUp(place, config, options)),
     )
@@ -74,10 +73,7 @@ export function defineRestore(command: Command): void {
 }
 
 function withChoice(command: Command): Command {
-  return command
-    .argument('<destination>', PLACE)
-    .option('--backup <name>', 'this one (default: the newest)')
-    .option('--json', 'print one JSON object')
+  return command.argument('<destination>', PLACE).option('--backup <name>', 'this one (default: the newest)')
 }
 
 async function inPlace(

@@ -11,7 +11,7 @@ export interface CommandEntry {
   load(): Promise<(command: Command) => void>
 }
 
-const SERVICE = 'Run the service:'
+export const SERVICE = 'Run the service:'
 const VIDEOS = 'Videos:'
 const WORK = 'Work in progress:'
 const LIBRARY = 'Library:'

@@ -19,7 +19,6 @@ export function defineConnect(group: Command): void {
     .command('check')
     .description('request what assistants need at PUBLIC_URL, and say what a proxy broke')
     .option('--url <address>', 'another address than PUBLIC_URL')
-    .option('--json', 'print one JSON object')
     .action(async ({ url, json }: { url?: string; json?: boolean }) => {
       const publicUrl = (url ?? configOrExit().publicUrl).replace(/\/+$/, '')
       const findings = await checkConnection(publicUrl)
@@ -36,7 +35,6 @@ export function defineConnect(group: Command): void {
     .option('--key <key>', "an operator's key (default: that of the first start)")
     .option('--image <reference>', 'your published image, such as ghcr.io/example/frames:0.1.0')
     .option('--account <email>', 'also fill a test account for reviewers, and print its sign-in link')
-    .option('--json', 'print one JSON object')
     .action(pack)
   addExamples(
     group,

@@ -21,7 +21,6 @@ export function defineDraft(command: Command): void {
     .option('--url <address>', 'another service than the local one or PUBLIC_URL')
     .option('--key <key>', 'your key (default: FRAMES_KEY, or without --url that of the first start)')
     .option('--keep', 'leave the draft there until it ends by itself after a day')
-    .option('--json', 'print one JSON object')
     .action(score)
 }
 

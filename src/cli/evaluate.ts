@@ -57,7 +57,6 @@ export function defineEvaluate(command: Command): void {
     .option('--against-price <in,out>', 'the same for the second model')
     .option('--style', 'show the model half of the corrections as examples, and measure the gain on the others')
     .option('--page <file>', 'write a page with the pictures and the answers side by side')
-    .option('--json', 'print one JSON object')
     .action((options: Options) => withContext((context) => evaluate(context, options)))
 }
 
@@ -272,7 +271,6 @@ export function defineStyle(command: Command): void {
   command
     .command('take')
     .description('show models the corrections made until now, from the next start of the workers')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const style = await takeStyle(db)
@@ -287,7 +285,6 @@ export function defineStyle(command: Command): void {
   command
     .command('show')
     .description('say which style is taken')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const style = await findStyle(db)
@@ -300,7 +297,6 @@ export function defineStyle(command: Command): void {
   command
     .command('drop')
     .description('show models no examples, from the next start of the workers')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const dropped = await dropStyle(db)

@@ -186,7 +186,6 @@ export function defineReplay(group: Command): void {
       '--from <position>',
       'a date or time, or the cursor of the last event that stays handled (0.0: none)',
     )
-    .option('--json', 'print one JSON object')
     .action((consumer: string, { from, json }: { from: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         const place = await readPosition(db, '--from', from)
@@ -207,7 +206,6 @@ export function defineDeadEvents(group: Command): void {
     .command('list')
     .description('list them, the newest first')
     .option('--consumer <name>', 'only of this consumer')
-    .option('--json', 'print one JSON object')
     .action(({ consumer, json }: { consumer?: string; json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const found = await listDeadEvents(db, { consumer: consumer ?? null })
@@ -221,7 +219,6 @@ export function defineDeadEvents(group: Command): void {
     .command('show')
     .description('show one whole, with the reason of the last failure')
     .argument('<event>', 'event id')
-    .option('--json', 'print one JSON object')
     .action((eventId: string, { json }: { json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const found = await listDeadEvents(db, { eventId })
@@ -244,7 +241,6 @@ export function defineDeadEvents(group: Command): void {
     .argument('[events...]', 'event ids')
     .option('--all', 'all of them')
     .option('--consumer <name>', 'only of this consumer')
-    .option('--json', 'print one JSON object')
     .action((eventIds: string[], options: RetryOptions) => withContext(({ db }) => retry(db, eventIds, options)))
   addExamples(dead, ...EXAMPLES)
 }

@@ -35,7 +35,6 @@ export function defineKeys(group: Command): void {
       parseScopes,
     )
     .option('--expires-days <n>', 'expire after this many days (default: never)', parseWhole)
-    .option('--json', 'print one JSON object')
     .action((options: CreateOptions) =>
       withContext(async ({ db }) => {
         const { name, scopes, expiresDays } = options
@@ -50,7 +49,6 @@ export function defineKeys(group: Command): void {
     .command('list')
     .description('list the keys of an account, with the newest that ended within 30 days')
     .requiredOption('--account <email>', 'email of the account (required)')
-    .option('--json', 'print one JSON object')
     .action(({ account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         const keys = await listKeys(db, (await loadAccountByEmail(db, email)).id)
@@ -64,7 +62,6 @@ export function defineKeys(group: Command): void {
     .argument('<key>', 'key id')
     .requiredOption('--account <email>', 'email of the account (required)')
     .option('--grace-hours <n>', 'how long the old key keeps working', parseWhole, ROTATION_GRACE_SEC / 3600)
-    .option('--json', 'print one JSON object')
     .action(
       (keyId: string, { account: email, graceHours, json }: { account: string; graceHours: number; json?: boolean }) =>
         withContext(async ({ db }) => {
@@ -79,7 +76,6 @@ export function defineKeys(group: Command): void {
     .description('revoke a key at once')
     .argument('<key>', 'key id')
     .requiredOption('--account <email>', 'email of the account (required)')
-    .option('--json', 'print one JSON object')
     .action((keyId: string, { account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         await revokeKey(db, { accountId: (await loadAccountByEmail(db, email)).id, keyId })

@@ -6,42 +6,37 @@ import { addExamples, print } from './terminal.ts'
 // `frames reindex | reconcile | storage` keep the copies equal to the database.
 
 export function defineReindex(command: Command): void {
-  addExamples(command, 'reindex')
-    .option('--json', 'print one JSON object')
-    .action((options: { json?: boolean }) =>
-      withContext(async (context) => {
-        const { rebuildAll } = await import('../workers/projection.ts')
-        const results = await rebuildAll(context)
-        print(options.json, { engines: results }, () =>
-          results.map(({ engine, frames, videos, ms }) => {
-            return `${engine}: ${frames} frames, ${videos} videos in ${(ms / 1000).toFixed(1)} s`
-          }),
-        )
-      }),
-    )
+  addExamples(command, 'reindex').action((options: { json?: boolean }) =>
+    withContext(async (context) => {
+      const { rebuildAll } = await import('../workers/projection.ts')
+      const results = await rebuildAll(context)
+      print(options.json, { engines: results }, () =>
+        results.map(({ engine, frames, videos, ms }) => {
+          return `${engine}: ${frames} frames, ${videos} videos in ${(ms / 1000).toFixed(1)} s`
+        }),
+      )
+    }),
+  )
 }
 
 export function defineReconcile(command: Command): void {
-  addExamples(command, 'reconcile')
-    .option('--json', 'print one JSON object')
-    .action((options: { json?: boolean }) =>
-      withContext(async (context) => {
-        const { reconcileAll } = await import('../workers/projection.ts')
-        const results = await reconcileAll(context)
-        print(options.json, { engines: results }, () =>
-          results.map(({ engine, checked, missing, stale, extra }) => {
-            return `${engine}: ${checked} checked, repaired ${missing} missing, ${stale} stale, ${extra} extra`
-          }),
-        )
-      }),
-    )
+  addExamples(command, 'reconcile').action((options: { json?: boolean }) =>
+    withContext(async (context) => {
+      const { reconcileAll } = await import('../workers/projection.ts')
+      const results = await reconcileAll(context)
+      print(options.json, { engines: results }, () =>
+        results.map(({ engine, checked, missing, stale, extra }) => {
+          return `${engine}: ${checked} checked, repaired ${missing} missing, ${stale} stale, ${extra} extra`
+        }),
+      )
+    }),
+  )
 }
 
 export function defineStorage(command: Command): void {
   addExamples(command, 'storage check', 'storage check --remove')
     .argument('[action]', 'check', 'check')
     .option('--remove', 'remove files that no row names and that are older than an hour')
-    .option('--json', 'print one JSON object')
     .action((_action: string, options: { remove?: boolean; json?: boolean }) =>
       withContext(async ({ db, store }) => {
         const report = await checkStorage(db, store, { remove: options.remove ?? false })

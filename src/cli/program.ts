@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../config.ts'
-import { COMMANDS, COMPLETION } from './commands.ts'
+import { COMMANDS, COMPLETION, SERVICE } from './commands.ts'
 import { CliError, EXIT, usage } from './failure.ts'
 import { complain } from './terminal.ts'
 
@@ -60,7 +60,11 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('afterAll', EXIT_CODES)
   for (const entry of COMMANDS) {
     const command = program.command(entry.name).description(entry.description).helpGroup(entry.group)
-    if (entry.name === named || named === COMPLETION.name) (await entry.load())(command)
+    if (entry.name === named || named === COMPLETION.name) {
+      const define = await entry.load()
+      define(command)
+      if (entry.group !== SERVICE) offerJson(command)
+    }
     pointToHelp(command, entry.name)
     if (entry.name === named) await refuseUnknownPart(command, args)
   }
@@ -71,6 +75,13 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     pointToHelp(completion, COMPLETION.name)
   }
   return program
+}
+
+/** Every command with a result prints it as JSON on request. Some say more about it. */
+function offerJson(command: Command): void {
+  command.commands.forEach(offerJson)
+  if (command.commands.length === 0 && !command.options.some(({ long }) => long === '--json'))
+    command.option('--json', 'print one JSON object')
 }
 
 /** A wrong call is answered with the help of the very part that was called. */

@@ -16,7 +16,6 @@ const USUAL_WAIT_MS = 10_000
 export function defineQueues(command: Command): void {
   addExamples(command, 'queues', 'queues --drain')
     .option('--drain', 'wait until every queue is empty')
-    .option('--json', 'print one JSON object')
     .action((options: { drain?: boolean; json?: boolean }) => withContext((context) => showQueues(context, options)))
 }
 
@@ -26,7 +25,6 @@ export const defineResume = (command: Command) => defineSwitch(command, 'resume'
 function defineSwitch(command: Command, name: 'pause' | 'resume'): void {
   addExamples(command, name, `${name} ingest ingest-backfill`)
     .addArgument(new Argument('[queue...]', 'queues (default: all)').choices(QUEUES))
-    .option('--json', 'print one JSON object')
     .action((given: QueueName[], options: { json?: boolean }) =>
       withContext(async ({ openQueues }) => {
         const queues = await openQueues()

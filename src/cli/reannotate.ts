@@ -54,7 +54,6 @@ export function defineReannotate(command: Command): void {
     .option('--sample <n>', 'show what would change in n frames and what all frames would cost, and store nothing')
     .option('--dry-run', `the same as --sample ${SAMPLE}`)
     .option('--stop', 'cancel what is still waiting')
-    .option('--json', 'print one JSON object')
     .action((options: Options) => withContext((context) => reannotate(context, options)))
 }
 

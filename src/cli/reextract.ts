@@ -30,7 +30,6 @@ export function defineReextract(command: Command): void {
     .option('--video <id...>', 'only these videos')
     .option('--dry-run', 'read some of the videos again, tell what would change, and store nothing')
     .option('--sample <n>', 'videos that a dry run reads', '3')
-    .option('--json', 'print one JSON object')
     .action((options: Options) => withContext((context) => reextract(context, options)))
 }
 

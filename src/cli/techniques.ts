@@ -71,7 +71,6 @@ export function defineTechniques(group: Command): void {
   group
     .command('list', { isDefault: true })
     .description('list all techniques')
-    .option('--json', 'print one JSON object')
     .action((options: { json?: boolean }) => withContext((context) => list(context, options)))
 
   for (const change of CHANGES) addChange(group, change)
@@ -80,7 +79,6 @@ export function defineTechniques(group: Command): void {
     .command('suggestions')
     .description('list techniques that models proposed outside the vocabulary, most frequent first')
     .option('--dismiss <slug>', 'reject a proposal')
-    .option('--json', 'print one JSON object')
     .action((options: { dismiss?: string; json?: boolean }) =>
       withContext((context) => reviewSuggestions(context, options)),
     )
@@ -100,7 +98,7 @@ const EXAMPLES = [
 ]
 
 function addChange(group: Command, { usage, description, act, editable }: Change): void {
-  const command = group.command(usage).description(description).option('--json', 'print one JSON object')
+  const command = group.command(usage).description(description)
   if (editable)
     command
       .option('--name <text>', 'its name')

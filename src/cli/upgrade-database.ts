@@ -31,7 +31,6 @@ interface Options {
 export function defineUpgradeDatabase(command: Command): void {
   addExamples(command, 'upgrade-database', 'upgrade-database --programs /usr/lib/postgresql/17')
     .option('--programs <folder>', 'the old PostgreSQL, with bin/postgres in it (default: installed with npm)')
-    .option('--json', 'print one JSON object')
     .action(async (options: Options) => {
       const config = configOrExit()
       if (config.databaseUrl)

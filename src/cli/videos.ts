@@ -63,7 +63,6 @@ export function defineDelete(command: Command): void {
   command
     .argument('<video...>', 'video ids')
     .option('-y, --yes', 'do not ask')
-    .option('--json', 'print one JSON object')
     .action((ids: string[], options: ChangeOptions) =>
       withContext(async (context) => {
         await requireConsentTo(context, ids, options)
@@ -89,7 +88,6 @@ async function requireConsentTo(
 function defineChange(command: Command, change: Change): Command {
   return command
     .argument('<video...>', 'video ids')
-    .option('--json', 'print one JSON object')
     .action((ids: string[], options: ChangeOptions) =>
       withContext((context) => changeEach(context, ids, options, change)),
     )
@@ -289,7 +287,6 @@ export function defineStatus(command: Command): void {
     .option('--explain', 'say for each frame why it was kept, and what was passed over')
     .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
     .option('--limit <n>', 'number of videos', '20')
-    .option('--json', 'print one JSON object')
     .action((id: string | undefined, options: StatusOptions) =>
       withContext((context) => (id === undefined ? showVideos(context, options) : showVideo(context, id, options))),
     )

@@ -68,7 +68,6 @@ function defineRegistration(group: Command): void {
   group
     .command('list', { isDefault: true })
     .description('list all receivers of events')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const webhooks = await describeEndpoints(db, await listEndpoints(db))
@@ -98,7 +97,6 @@ function defineRegistration(group: Command): void {
     .command('show')
     .description('show a receiver')
     .argument('<id>', 'webhook id')
-    .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => printOne(db, await loadEndpoint(db, id), json)),
     )
@@ -121,7 +119,6 @@ function defineRegistration(group: Command): void {
     .description('delete a receiver with its deliveries')
     .argument('<id>', 'webhook id')
     .option('-y, --yes', 'do not ask')
-    .option('--json', 'print one JSON object')
     .action((id: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const { url } = await loadEndpoint(db, id)
@@ -139,7 +136,6 @@ function defineSecrets(group: Command): void {
     .argument('<id>', 'webhook id')
     .option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS))
     .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a']))
-    .option('--json', 'print one JSON object')
     .action((id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a'; json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
@@ -152,7 +148,6 @@ function defineSecrets(group: Command): void {
   group
     .command('encrypt')
     .description('encrypt all stored secrets with the first key of SECRETS_KEY')
-    .option('--json', 'print one JSON object')
     .action(({ json }: { json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const done = await encryptSecrets(db, config.secretsKeys)
@@ -171,7 +166,6 @@ function defineRunning(group: Command): void {
     .command('pause')
     .description('stop sending (the receiver keeps its position in the event log, so nothing is lost)')
     .argument('<id>', 'webhook id')
-    .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => printOne(db, await pauseEndpoint(db, id), json)),
     )
@@ -181,7 +175,6 @@ function defineRunning(group: Command): void {
     .description('send again')
     .argument('<id>', 'webhook id')
     .option('--from <position>', 'stopped, now, a cursor of the event log, or a date', 'stopped')
-    .option('--json', 'print one JSON object')
     .action((id: string, { from, json }: { from: string; json?: boolean }) =>
       withContext(async ({ db }) => printOne(db, await resumeEndpoint(db, id, from, new Date()), json)),
     )
@@ -190,7 +183,6 @@ function defineRunning(group: Command): void {
     .command('test')
     .description('send a test event and show the response')
     .argument('<id>', 'webhook id')
-    .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) => withContext((context) => sendAndWait(context, id, json)))
 }
 
@@ -203,7 +195,6 @@ function defineLog(group: Command): void {
       new Option('--state <state>', 'only these').choices(['waiting', 'delivered', 'failed', 'skipped'] as const),
     )
     .option('--limit <n>', 'number of deliveries', '50')
-    .option('--json', 'print one JSON object')
     .action((id: string, { state, limit, json }: { state?: DeliveryEntry['state']; limit: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         const count = parseInteger('--limit', limit, { min: 1, max: 10_000 })
@@ -222,7 +213,6 @@ function defineLog(group: Command): void {
     .option('--from <position>', 'events after this cursor, or from this date on')
     .option('--to <position>', 'up to this cursor, or before this date')
     .option('--failed', 'only the failed deliveries of the range')
-    .option('--json', 'print one JSON object')
     .action((id: string, given: { event?: string; from?: string; to?: string; failed?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const queued = await resend(db, id, given)
@@ -273,7 +263,6 @@ function withFields(command: Command): Command {
     .option('--types <list>', `comma-separated event types, or all: ${EVENT_TYPES.join(', ')}`, parseTypes)
     .option('--description <text>', 'what it is for')
     .option('--email <address>', 'address for mails about failures')
-    .option('--json', 'print one JSON object')
 }
 
 function parseTypes(text: string): readonly EventType[] | 'all' {
