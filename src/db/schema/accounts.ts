@@ -26,13 +26,17 @@ export const accounts = pgTable(
   ],
 )
 
+/** The account to which a row belongs: with it the row ends. */
+export const ofAccount = () =>
+  text('account_id')
+    .notNull()
+    .references(() => accounts.id, { onDelete: 'cascade' })
+
 export const apiKeys = pgTable(
   'api_keys',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     name: text().notNull(),
     /** SHA-256 of the whole key, hex. */
     hash: text().notNull().unique(),
@@ -54,9 +58,7 @@ export const sessions = pgTable(
   'sessions',
   {
     hash: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     createdAt: at('created_at').notNull().defaultNow(),
     expiresAt: at('expires_at').notNull(),
   },
@@ -86,9 +88,7 @@ export const signInLinks = pgTable(
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     keyHash: text('key_hash').notNull(),
     /** SHA-256 of method, path and body. */
     fingerprint: text().notNull(),

@@ -1,5 +1,5 @@
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import { accounts } from './accounts.ts'
+import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
 import { frames } from './frames.ts'
 
@@ -8,9 +8,7 @@ export const saves = pgTable(
   {
     /** Orders saves, also within one millisecond. */
     seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     frameId: text('frame_id')
       .notNull()
       .references(() => frames.id, { onDelete: 'cascade' }),
@@ -27,9 +25,7 @@ export const boards = pgTable(
   'boards',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     name: text().notNull(),
     description: text(),
     /** SHA-256 of the share link's token, hex. The token follows from a key in the settings. */
@@ -71,9 +67,7 @@ export const removals = pgTable(
   'removals',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     kind: text().$type<'saves' | 'pins' | 'board'>().notNull(),
     data: jsonb().$type<unknown>().notNull(),
     /** How many frames would come back: the price of the undo. */

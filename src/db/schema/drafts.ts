@@ -11,7 +11,7 @@ import {
   type Surface,
   type Tone,
 } from '../../vocabulary.ts'
-import { accounts } from './accounts.ts'
+import { ofAccount } from './accounts.ts'
 import { at, oneOf } from './columns.ts'
 
 const RUNNING = sql`state in ('queued', 'fetching', 'measuring')`
@@ -39,9 +39,7 @@ export const drafts = pgTable(
   'drafts',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     title: text().notNull(),
     sourceUrl: text('source_url'),
     /** The media store's key of a file; it is deleted once the draft is measured. Null for an address. */

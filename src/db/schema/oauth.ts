@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import { accounts } from './accounts.ts'
+import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
 
 /** What an account lets an app do in its name. A revoked grant is deleted, and its tokens with it. */
@@ -8,9 +8,7 @@ export const grants = pgTable(
   'grants',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     clientId: text('client_id').notNull(),
     /** As the client names itself. */
     clientName: text('client_name').notNull(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, jsonb, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
-import { accounts, apiKeys } from './accounts.ts'
+import { apiKeys, ofAccount } from './accounts.ts'
 import { at, xid8 } from './columns.ts'
 import { grants } from './oauth.ts'
 
@@ -10,9 +10,7 @@ export const subscriptions = pgTable(
   {
     /** A hash of account, address, name and arguments: asking again renews. */
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     /** The grant or the key by which it was made: one of the two. With it the subscription ends. */
     grantId: text('grant_id').references(() => grants.id, { onDelete: 'cascade' }),
     keyId: text('key_id').references(() => apiKeys.id, { onDelete: 'cascade' }),

@@ -12,7 +12,7 @@ import {
   text,
 } from 'drizzle-orm/pg-core'
 import { PLATFORMS } from '../../vocabulary.ts'
-import { accounts } from './accounts.ts'
+import { ofAccount } from './accounts.ts'
 import { at, oneOf } from './columns.ts'
 
 export const VIDEO_STATUSES = [
@@ -111,9 +111,7 @@ export const uploads = pgTable(
   'uploads',
   {
     id: text().primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id, { onDelete: 'cascade' }),
+    accountId: ofAccount(),
     filename: text().notNull(),
     /** The announced size of the whole file. */
     bytes: bigint({ mode: 'number' }).notNull(),
