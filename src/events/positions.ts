@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { type Cursor, formatCursor, isLater, parseCursor, START } from './catalogue.ts'
-import { findBreak, findEnd } from './read.ts'
+import { findBreak, findEnd, findLast } from './read.ts'
 
 /**
  * The position right before the first event of this time or later; the end of the log when there is none. The index on
@@ -65,11 +65,7 @@ export async function readPosition(db: DbOrTx, name: string, text: string): Prom
 
 /** The position of the event right before this one; undefined for the first. */
 export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Promise<Cursor | undefined> {
-  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
-    sql`select xid::text as xid_text, seq from events where (xid, seq) < (${xid}::xid8, ${seq}::bigint)
-         order by events.xid desc, seq desc limit 1`,
-  )
-  return rows[0] && { xid: rows[0].xid_text, seq: Number(rows[0].seq) }
+  return findLast(db, sql`(xid, seq) < (${xid}::xid8, ${seq}::bigint)`)
 }
 
 /**

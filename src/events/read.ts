@@ -66,11 +66,15 @@ function selectRange({ after, upTo, types, limit }: Range): SQL {
 
 /** The position of the last readable event. Every later event comes after it. */
 export async function findEnd(db: DbOrTx): Promise<Cursor> {
+  return (await findLast(db, sql`xid < event_log_horizon()`)) ?? START
+}
+
+/** The position of the last event of which this holds. */
+export async function findLast(db: DbOrTx, where: SQL): Promise<Cursor | undefined> {
   const { rows } = await db.execute<{ xid_text: string; seq: string }>(
-    sql`select xid::text as xid_text, seq from events
-         where xid < event_log_horizon() order by xid desc, seq desc limit 1`,
+    sql`select xid::text as xid_text, seq from events where ${where} order by xid desc, seq desc limit 1`,
   )
-  return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) } : START
+  return rows[0] && { xid: rows[0].xid_text, seq: Number(rows[0].seq) }
 }
 
 /** The events of these ids that readers may see, in no order. */
@@ -119,12 +123,7 @@ export async function findBreak(db: DbOrTx, cursor: Cursor): Promise<Cursor | un
   if (xid === START.xid && seq === START.seq) return undefined
   const { rows: same } = await db.execute(sql`select 1 from events where seq = ${seq}::bigint and xid = ${xid}::xid8`)
   if (same.length > 0) return undefined
-  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
-    sql`select xid::text as xid_text, seq from events
-         where (xid, seq) < (${xid}::xid8, ${seq}::bigint) and xid < event_log_horizon()
-         order by xid desc, seq desc limit 1`,
-  )
-  return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) } : START
+  return (await findLast(db, sql`(xid, seq) < (${xid}::xid8, ${seq}::bigint) and xid < event_log_horizon()`)) ?? START
 }
 
 /**

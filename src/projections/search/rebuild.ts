@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/catalogue.ts'
-import { readEvents } from '../../events/read.ts'
+import { findEnd, readEvents } from '../../events/read.ts'
 import {
   abandonGeneration,
   beginGeneration,
@@ -62,7 +62,7 @@ async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
   const { db, signal } = deps
   await db.transaction((tx) => beginGeneration(tx))
   // All events from here on are projected again before the swap.
-  const start = await endOfLog(db)
+  const start = await findEnd(db)
   const progress = await writeFrames(deps)
   await db.transaction(async (tx) => {
     await tx.execute(sql`set local statement_timeout = 0`)
@@ -121,13 +121,4 @@ async function catchUp({ deepLink, signal }: RebuildDeps, on: Db | Tx, from: Cur
       await on.transaction((tx) => project(tx, deepLink, piece, { schema: NEXT }))
     cursor = next
   }
-}
-
-/** The last event that every reader may see. */
-async function endOfLog(db: Db): Promise<Cursor> {
-  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
-    sql`select xid::text as xid_text, seq from events
-         where xid < event_log_horizon() order by xid desc, seq desc limit 1`,
-  )
-  return { xid: rows[0]?.xid_text ?? '0', seq: Number(rows[0]?.seq ?? 0) }
 }
