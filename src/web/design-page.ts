@@ -17,38 +17,26 @@ export function designPage(): Html {
   return html`<h1>Design</h1>
 <p class="lead">The frames are the colour on every page. The rest is paper and ink, one face, two scales and one kind of
   control. It follows the reader’s colours, contrast, size of letters and wish for motion.</p>
-${part('Type', texts())}
-${part('Space', spaces())}
-${part('Colours', colors())}
-${part('Controls', controls())}
-${part('Messages', messages())}
-${part('Motion', motion())}`
-}
-
-const part = (title: string, body: Html): Html => html`<section><h2>${title}</h2>${body}</section>`
-
-function texts(): Html {
-  const rows = TEXTS.map(
+<section><h2>Type</h2><p>Inter, in the weights 400 for text, 500 for what is secondary, and 600 for headings.</p>
+<ul class="samples">${TEXTS.map(
     ([n, px, use]) =>
       html`<li class="sample-text-${n}">${use} <span class="hint">${px} px, <code>--text-${n}</code></span></li>`,
-  )
-  return html`<p>Inter, in the weights 400 for text, 500 for what is secondary, and 600 for headings.</p>
-<ul class="samples">${rows}</ul>`
-}
-
-function spaces(): Html {
-  const bars = SPACES.map(
+  )}</ul></section>
+<section><h2>Space</h2><ul class="samples">${SPACES.map(
     (px, n) => html`<li><span class="sample-space-${n + 1}"></span> ${px} px,
 <code>--space-${n + 1}</code></li>`,
-  )
-  return html`<ul class="samples">${bars}</ul>`
-}
-
-function colors(): Html {
-  const chips = COLORS.map(
+  )}</ul></section>
+<section><h2>Colours</h2><ul class="samples">${COLORS.map(
     (name) => html`<li><span class="sample-colour sample-${name}"></span> <code>--${name}</code></li>`,
-  )
-  return html`<ul class="samples">${chips}</ul>`
+  )}</ul></section>
+<section><h2>Controls</h2>${controls()}</section>
+<section><h2>Messages</h2><p class="notice">Something to know before going on.</p>
+<p class="notice done">Something was done.</p>
+<div class="empty"><h3>Nothing here yet</h3><p>What will be here, and how to begin.</p></div>
+<p class="hint">What was just done is told at the lower edge, with its undo there and on the key <kbd>z</kbd>.</p>
+</section>
+<section><h2>Motion</h2><p>A picture grows from its place into the overlay in 180 ms (<code>--slow</code>). Hover and
+  focus take 120 ms (<code>--fast</code>). Nothing moves for a reader who asked for less motion.</p></section>`
 }
 
 function controls(): Html {
@@ -73,16 +61,4 @@ function controls(): Html {
 </form>
 <details class="fold"><summary>Menu</summary><div class="panel"><p>It opens below, closes by Escape, and gives the focus
   back.</p></div></details>`
-}
-
-function messages(): Html {
-  return html`<p class="notice">Something to know before going on.</p>
-<p class="notice done">Something was done.</p>
-<div class="empty"><h3>Nothing here yet</h3><p>What will be here, and how to begin.</p></div>
-<p class="hint">What was just done is told at the lower edge, with its undo there and on the key <kbd>z</kbd>.</p>`
-}
-
-function motion(): Html {
-  return html`<p>A picture grows from its place into the overlay in 180 ms (<code>--slow</code>). Hover and focus take
-  120 ms (<code>--fast</code>). Nothing moves for a reader who asked for less motion.</p>`
 }
