@@ -1,8 +1,8 @@
-import { Agent, request } from 'undici'
 import { cleanLines } from '../clean-text.ts'
 import { MediaError } from '../errors.ts'
-import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
 import { checkUrl } from '../outbound/checked-url.ts'
+import type { Signer } from './secrets.ts'
 
 export interface Outcome {
   /** The HTTP status; null when no answer came. */
@@ -21,12 +21,23 @@ export interface ReceiverOptions extends Wire {
   allowPrivate: boolean
   /** Requests at once. */
   inFlight: number
-  timeoutMs?: number
+  timeoutMs?: number | undefined
+}
+
+/** A message by Standard Webhooks 1.0.0. */
+export interface Message {
+  id: string
+  body: string
+  contentType: string
+  sign: Signer
+  /** The time of the attempt: receivers refuse messages older than five minutes. */
+  at: Date
+  headers?: Record<string, string>
 }
 
 export interface Receiver {
   /** Sends one message. Never throws, never follows a redirect, and takes nothing in the answer for an instruction. */
-  post(url: string, headers: Record<string, string>, body: string): Promise<Outcome>
+  post(url: string, message: Message): Promise<Outcome>
   /** Ends its connections at once. */
   close(): Promise<void>
 }
@@ -35,59 +46,60 @@ const TIMEOUT_MS = 15_000
 const MAX_READ = 64 * 1024
 const KEPT = 1024
 
-/** The connections to one endpoint. They are not shared, so that a receiver that hangs holds up only itself. */
-export function openReceiver(options: ReceiverOptions): Receiver {
+/**
+ * The connections to one endpoint. They are not shared, so that a receiver that hangs holds up only itself.
+ * The HTTP client takes 8 MB, so it is loaded for the first endpoint with a delivery.
+ */
+export async function openReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const { Agent, request } = await import('undici')
+  const { openCheckedAgent } = await import('../outbound/checked-connection.ts')
   const { allowPrivate, inFlight, timeoutMs = TIMEOUT_MS } = options
   const limits = { connections: inFlight, connectTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }
   const agent = allowPrivate
     ? new Agent({ connections: inFlight, pipelining: 1, connect: { timeout: timeoutMs }, maxHeaderSize: 32_768 })
     : openCheckedAgent({ ...options, ...limits })
-  return {
-    post: (url, headers, body) => post(agent, { url, headers, body, allowPrivate, timeoutMs }),
-    close: () => agent.destroy(),
-  }
-}
 
-interface Message {
-  url: string
-  headers: Record<string, string>
-  body: string
-  allowPrivate: boolean
-  timeoutMs: number
-}
-
-async function post(agent: Agent, { url, headers, body, allowPrivate, timeoutMs }: Message): Promise<Outcome> {
-  const started = performance.now()
-  const latency = () => Math.round(performance.now() - started)
-  const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(), timeoutMs)
-  try {
-    const response = await request(allowPrivate ? url : checkUrl(url), {
-      method: 'POST',
-      dispatcher: agent,
-      headers,
-      body,
-      signal: deadline.signal,
-      // One deadline holds for all: connection, head and body.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
-    const latencyMs = latency()
-    const status = response.statusCode
-    const answer = await readAnswer(response.body)
-    const retryAfter = response.headers['retry-after']
-    return {
-      status,
-      error: errorOfStatus(status),
-      answer,
-      latencyMs,
-      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+  async function post(url: string, message: Message): Promise<Outcome> {
+    const headers = headersOf(message)
+    const started = performance.now()
+    const latency = () => Math.round(performance.now() - started)
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(), timeoutMs)
+    try {
+      const response = await request(allowPrivate ? url : checkUrl(url), {
+        method: 'POST',
+        dispatcher: agent,
+        headers,
+        body: message.body,
+        signal: deadline.signal,
+        // One deadline holds for all: connection, head and body.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      })
+      const latencyMs = latency()
+      const status = response.statusCode
+      const answer = await readAnswer(response.body)
+      const retryAfter = [response.headers['retry-after']].flat()[0]
+      return { status, error: errorOfStatus(status), answer, latencyMs, retryAfter }
+    } catch (error) {
+      const found = deadline.signal.aborted ? 'timeout' : errorOf(error)
+      return { status: null, error: found, answer: null, latencyMs: latency(), retryAfter: undefined }
+    } finally {
+      clearTimeout(timer)
     }
-  } catch (error) {
-    const found = deadline.signal.aborted ? 'timeout' : errorOf(error)
-    return { status: null, error: found, answer: null, latencyMs: latency(), retryAfter: undefined }
-  } finally {
-    clearTimeout(timer)
+  }
+  return { post, close: () => agent.destroy() }
+}
+
+function headersOf({ id, body, contentType, sign, at, headers }: Message): Record<string, string> {
+  const timestamp = Math.floor(at.getTime() / 1_000)
+  return {
+    'content-type': `${contentType}; charset=utf-8`,
+    'user-agent': 'frame-library/1',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': sign({ id, timestamp, body }),
+    ...headers,
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { createPoller } from '../events/poller.ts'
-import { faultOf, headersOf } from '../library/subscriptions/challenge.ts'
+import { faultOf, messageOf } from '../library/subscriptions/challenge.ts'
 import {
   claimSubscriptions,
   type DueDelivery,
@@ -21,8 +20,9 @@ import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import { openPostgresSearch } from '../search/postgres/search.ts'
 import { matchVideo } from '../search/video-matches.ts'
-import type { Receiver } from '../webhooks/receiver.ts'
+import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
 import type { FaultPoint } from './fault-point.ts'
+import { runLanes, type Sending } from './lanes.ts'
 
 export interface SubscriptionOptions {
   db: Db
@@ -36,14 +36,10 @@ export interface SubscriptionOptions {
   timeoutMs?: number | undefined
 }
 
-export interface Subscriptions {
+export interface Subscriptions extends Pick<Sending, 'drain' | 'stop'> {
   /** The consumer of the log that writes deliveries. */
   consumer: Consumer
   prune(): Promise<void>
-  /** Sends everything that is due now; for tests. */
-  drain(): Promise<void>
-  /** Lets attempts in flight end. What is not recorded is sent again later. */
-  stop(deadlineMs: number): Promise<void>
 }
 
 const TIMEOUT_MS = 10_000
@@ -59,36 +55,22 @@ const EARLY_WAIT_MS = 2_000
 export function openSubscriptions(options: SubscriptionOptions): Subscriptions {
   const { db, logger, faultPoint, pollMs = 1_000, clock = () => new Date() } = options
   const stopping = new AbortController()
-  const poller = createPoller(stopping.signal)
-  const sending = new Set<Promise<void>>()
   const serve = openServer({ ...options, clock, stop: stopping.signal })
-
-  async function step(): Promise<number> {
-    const claimed = stopping.signal.aborted ? [] : await claimSubscriptions(db, clock())
-    for (const id of claimed) {
-      const one = serve(id).catch((error: unknown) =>
-        // Its lease ends by itself.
-        logger.warn({ err: error, subscription: id }, 'subscription not served'),
-      )
-      sending.add(one)
-      void one.finally(() => {
-        sending.delete(one)
-        poller.wake()
-      })
-    }
-    return claimed.length
-  }
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      poller.reset()
-      if (sending.size < MOST_SENDING)
-        await step().catch((error: unknown) => logger.debug({ err: error }, 'subscriptions wait for the database'))
-      await poller.wait(pollMs)
-    }
-  }
-
-  const running = run()
+  /** A lease that is not given back ends by itself. Behind its page a subscription may have another. */
+  const toEnd = (id: string): Promise<void> =>
+    serve(id)
+      .catch((error: unknown) => logger.warn({ err: error, subscription: id }, 'subscription not served'))
+      .finally(() => sending.wake())
+  const sending: Sending = runLanes({
+    async claim({ size }) {
+      const claimed = size < MOST_SENDING ? await claimSubscriptions(db, clock()) : []
+      return claimed.map((id) => ({ ended: toEnd(id) }))
+    },
+    stopping,
+    pollMs,
+    logger,
+    waiting: 'subscriptions wait for the database',
+  })
   return {
     consumer: {
       name: SUBSCRIPTIONS,
@@ -98,19 +80,12 @@ export function openSubscriptions(options: SubscriptionOptions): Subscriptions {
           if ((await writeSubscriptionDeliveries(tx, events, clock())) === 0) return
           faultPoint('subscription-written')
           // After the commit: the rows are not visible before.
-          setTimeout(poller.wake, 1)
+          setTimeout(sending.wake, 1)
         }
       },
     },
+    ...sending,
     prune: () => pruneSubscriptions(db, clock()),
-    async drain() {
-      while ((await step()) > 0 || sending.size > 0) await Promise.all(sending)
-    },
-    async stop() {
-      stopping.abort()
-      await running
-      await Promise.all(sending)
-    },
   }
 }
 
@@ -129,8 +104,8 @@ function openServer(options: SubscriptionOptions & { clock: () => Date; stop: Ab
       body = await keepBody(db, delivery.id, JSON.stringify(occurrence))
     }
     const { eventId } = JSON.parse(body) as { eventId: string }
-    const headers = headersOf({ id: eventId, body, secrets, subscriptionId: id, at: clock() })
-    const { error, status } = await receiver.post(url, headers, body)
+    const message = { ...messageOf(id, secrets), id: eventId, body, at: clock() }
+    const { error, status } = await receiver.post(url, message)
     faultPoint('subscription-sent')
     const fault = error === null ? undefined : faultOf(error, status)
     const final = status === 410 || status === 413
@@ -143,9 +118,8 @@ function openServer(options: SubscriptionOptions & { clock: () => Date; stop: Ab
     if (page && !page.allowed) await dropDeliveries(db, idsOf([...page.deliveries, ...page.early]))
     else if (page) {
       await postpone(db, idsOf(page.early), new Date(clock().getTime() + EARLY_WAIT_MS))
-      const { openReceiver } = await import('../webhooks/receiver.ts')
       const { wire = {}, timeoutMs = TIMEOUT_MS } = options
-      const receiver = openReceiver({
+      const receiver = await openReceiver({
         ...wire,
         timeoutMs,
         allowPrivate: config.webhookAllowPrivate,

@@ -6,9 +6,10 @@ import { toMessage } from '../library/webhooks/message.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
-import type { Receiver } from '../webhooks/receiver.ts'
+import { openReceiver } from '../webhooks/receiver.ts'
 import { openSigner, type Signer } from '../webhooks/secrets.ts'
 import type { FaultPoint } from './fault-point.ts'
+import type { Lane } from './lanes.ts'
 
 export interface LaneOptions {
   db: Db
@@ -25,14 +26,10 @@ export interface LaneOptions {
 export type RecordAttempt = (attempt: Attempt) => Promise<Recorded | undefined>
 
 /** Sends to one endpoint while deliveries are due. */
-export interface Lane {
+export interface WebhookLane extends Lane {
   readonly lease: Lease
-  readonly ended: Promise<void>
-  wake(): void
   /** Another process holds the endpoint: nothing more is sent. */
   lose(): void
-  /** Aborts the attempts in flight. */
-  abort(): Promise<void>
 }
 
 /** Requests at once to one endpoint. */
@@ -51,9 +48,10 @@ export function openLane(
     stop,
     broken,
   }: { record: RecordAttempt; stop: AbortSignal; broken: (lease: Lease, error: unknown) => void },
-): Lane {
+): WebhookLane {
   const { db, config, logger, clock, pollMs } = options
-  const receiver = openReceiver(options)
+  const { wire = {}, timeoutMs } = options
+  const receiver = openReceiver({ ...wire, timeoutMs, allowPrivate: config.webhookAllowPrivate, inFlight: IN_FLIGHT })
   const poller = createPoller(stop)
   const sending = new Map<number, Promise<void>>()
   let inFlight = 0
@@ -88,17 +86,8 @@ export function openLane(
 
   async function post(delivery: DueDelivery, { url, sign, at }: { url: string; sign: Signer; at: Date }) {
     const body = await toMessage(db, delivery, config.publicUrl)
-    const id = delivery.eventId
-    // The time of the attempt: receivers refuse messages older than five minutes.
-    const timestamp = Math.floor(at.getTime() / 1_000)
-    const headers = {
-      'content-type': 'application/cloudevents+json; charset=utf-8',
-      'user-agent': 'frame-library/1',
-      'webhook-id': id,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': sign({ id, timestamp, body }),
-    }
-    return (await receiver).post(url, headers, body)
+    const contentType = 'application/cloudevents+json'
+    return (await receiver).post(url, { id: delivery.eventId, body, contentType, sign, at })
   }
 
   function begin(delivery: DueDelivery): void {
@@ -141,10 +130,4 @@ export function openLane(
     },
     abort: async () => (await receiver).close(),
   }
-}
-
-/** The HTTP client takes 8 MB, so it is loaded for the first endpoint with a delivery. */
-async function openReceiver({ config, wire = {}, timeoutMs }: LaneOptions): Promise<Receiver> {
-  const { openReceiver: open } = await import('../webhooks/receiver.ts')
-  return open({ ...wire, timeoutMs, allowPrivate: config.webhookAllowPrivate, inFlight: IN_FLIGHT })
 }

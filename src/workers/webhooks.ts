@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { isConnectionLoss } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { createPoller } from '../events/poller.ts'
 import { pruneDeliveries } from '../library/webhooks/deliveries.ts'
 import { catchUp, writeDeliveries } from '../library/webhooks/fan-out.ts'
-import { claimEndpoints, LEASE_SEC, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
+import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
 import {
   type Attempt,
   markTold,
@@ -17,7 +16,8 @@ import {
 import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { UndecryptableSecret } from '../webhooks/secrets.ts'
-import { type Lane, type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
+import { runLanes, type Sending } from './lanes.ts'
+import { type LaneOptions, openLane, type RecordAttempt, type WebhookLane } from './webhook-lane.ts'
 
 export interface WebhookOptions extends SendingOptions {
   config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys' | 'smtpUrl'>
@@ -104,15 +104,6 @@ export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
   pollMs?: number | undefined
 }
 
-export interface Sending {
-  /** Looks for due deliveries now, not at the next poll. */
-  wake(): void
-  /** Sends everything that is due now; for tests. */
-  drain(): Promise<void>
-  /** Lets attempts in flight end, for at most `deadlineMs`. Attempts that are not recorded are sent again later. */
-  stop(deadlineMs: number): Promise<void>
-}
-
 /**
  * Sends due deliveries. The state of each is in Postgres. A process leases an endpoint, so that only one sends to it:
  * four in flight are four in all. Each endpoint has a lane of its own, so that a receiver that hangs delays no other.
@@ -121,45 +112,26 @@ export function startSending(options: SendingOptions): Sending {
   const { db, logger, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
   const stopping = new AbortController()
   const stop = stopping.signal
-  const poller = createPoller(stop)
-  const lanes = new Set<Lane>()
   const record = openRecorder({ ...options, random }, stop)
   const broken = openBrokenLanes(logger)
-
-  let lastStep: Promise<unknown> = Promise.resolve()
-  /** One at a time, because each skips rows that another transaction has locked. */
-  const step = (): Promise<number> => {
-    const next = lastStep.then(openLanes)
-    lastStep = next.catch(() => undefined)
-    return next
-  }
-
-  /** Opens lanes for due endpoints that no process holds. Returns their number. */
-  async function openLanes(): Promise<number> {
-    await catchUp(db, clock())
-    const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
-    for (const lease of leases) {
-      const lane = openLane(lease, { ...options, clock, pollMs }, { record, stop, broken })
-      lanes.add(lane)
-      void lane.ended.finally(() => lanes.delete(lane))
-    }
-    return leases.length
-  }
-
-  async function run(): Promise<void> {
-    while (!stop.aborted) {
-      poller.reset()
-      await step().catch((error: unknown) => logger.debug({ err: error }, 'webhooks wait for the database'))
-      await poller.wait(pollMs)
-    }
-  }
+  const sending = runLanes<WebhookLane>({
+    async claim() {
+      await catchUp(db, clock())
+      const leases = await claimEndpoints(db, clock())
+      return leases.map((lease) => openLane(lease, { ...options, clock, pollMs }, { record, stop, broken }))
+    },
+    stopping,
+    pollMs,
+    logger,
+    waiting: 'webhooks wait for the database',
+  })
 
   async function renew(): Promise<void> {
-    if (lanes.size === 0) return
-    const before = [...lanes]
-    const leases = before.map(({ lease }) => lease)
+    const lanes = [...sending.lanes]
+    if (lanes.length === 0) return
+    const leases = lanes.map(({ lease }) => lease)
     const held = new Set((await renewLeases(db, leases)).map(keyOf))
-    for (const lane of before) if (!held.has(keyOf(lane.lease))) lane.lose()
+    for (const lane of lanes) if (!held.has(keyOf(lane.lease))) lane.lose()
   }
 
   const renewing = setInterval(
@@ -167,40 +139,22 @@ export function startSending(options: SendingOptions): Sending {
     (LEASE_SEC * 1_000) / 3,
   )
   renewing.unref()
-  const running = run()
-  const wake = () => {
-    poller.wake()
-    for (const lane of lanes) lane.wake()
-  }
-  const allEnded = () => Promise.all([...lanes].map(({ ended }) => ended))
-
   return {
-    wake,
-    async drain() {
-      for (;;) {
-        wake()
-        if ((await step()) === 0 && lanes.size === 0) return
-        await allEnded()
-      }
-    },
+    ...sending,
     async stop(deadlineMs) {
-      stopping.abort()
-      await running
-      await Promise.race([allEnded(), sleep(deadlineMs, undefined, { ref: false })])
-      await Promise.all([...lanes].map((lane) => lane.abort()))
-      await allEnded()
+      await sending.stop(deadlineMs)
       clearInterval(renewing)
     },
   }
 }
 
-const keyOf = ({ endpointId, epoch }: Lane['lease']) => `${endpointId} ${epoch}`
+const keyOf = ({ endpointId, epoch }: Lease) => `${endpointId} ${epoch}`
 
 /** A lane that breaks off begins again when its lease ends. 120 of them take an hour. */
 const ATTEMPTS_BETWEEN_LINES = 120
 
 /** Logs a secret that cannot be decrypted once for each endpoint, then with a count about once an hour. */
-function openBrokenLanes(logger: Logger): (lease: Lane['lease'], error: unknown) => void {
+function openBrokenLanes(logger: Logger): (lease: Lease, error: unknown) => void {
   const attempts = new Map<string, number>()
   return ({ endpointId }, error) => {
     const about = { err: error, endpoint: endpointId }

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Wire } from '../../outbound/checked-connection.ts'
-import type { DeliveryError } from '../../webhooks/receiver.ts'
+import { type DeliveryError, type Message, openReceiver } from '../../webhooks/receiver.ts'
 import { openSigner } from '../../webhooks/secrets.ts'
 
 const TIMEOUT_MS = 10_000
@@ -17,24 +17,10 @@ export function faultOf(error: DeliveryError, status: number | null): Fault {
   return 'connection_refused'
 }
 
-/** The headers of a message by Standard Webhooks 1.0.0, with the id of its subscription. */
-export function headersOf(given: {
-  id: string
-  body: string
-  secrets: readonly string[]
-  subscriptionId: string
-  at: Date
-}): Record<string, string> {
-  const { id, body, secrets, subscriptionId, at } = given
-  const timestamp = Math.floor(at.getTime() / 1_000)
-  return {
-    'content-type': 'application/json; charset=utf-8',
-    'user-agent': 'frame-library/1',
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': openSigner(secrets)({ id, timestamp, body }),
-    'x-mcp-subscription-id': subscriptionId,
-  }
+/** What every message of a subscription has beside its id, its body and its time. */
+export function messageOf(subscriptionId: string, secrets: readonly string[]): Omit<Message, 'id' | 'body' | 'at'> {
+  const headers = { 'x-mcp-subscription-id': subscriptionId }
+  return { contentType: 'application/json', sign: openSigner(secrets), headers }
 }
 
 /**
@@ -45,14 +31,13 @@ export async function challengeAddress(
   { url, secret, subscriptionId, now }: { url: string; secret: string; subscriptionId: string; now: Date },
   { allowPrivate, wire = {} }: { allowPrivate: boolean; wire?: Wire | undefined },
 ): Promise<Fault | undefined> {
-  const { openReceiver } = await import('../../webhooks/receiver.ts')
-  const receiver = openReceiver({ ...wire, allowPrivate, inFlight: 1, timeoutMs: TIMEOUT_MS })
+  const receiver = await openReceiver({ ...wire, allowPrivate, inFlight: 1, timeoutMs: TIMEOUT_MS })
   const challenge = randomBytes(32).toString('base64url')
   const id = `msg_verification_${randomBytes(12).toString('hex')}`
   const body = JSON.stringify({ type: 'verification', challenge })
   try {
-    const headers = headersOf({ id, body, secrets: [secret], subscriptionId, at: now })
-    const { error, status, answer } = await receiver.post(url, headers, body)
+    const message = { ...messageOf(subscriptionId, [secret]), id, body, at: now }
+    const { error, status, answer } = await receiver.post(url, message)
     if (error !== null) return faultOf(error, status)
     return isEcho(answer ?? '', challenge) ? undefined : 'challenge_failed'
   } finally {
