@@ -1,22 +1,14 @@
-import { sql } from 'drizzle-orm'
+import { and, gt, inArray, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { subscriptions } from '../../db/schema/subscriptions.ts'
 import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
-import { type Asked, concerns, KIND_NAMES, KINDS, type KindName } from './kinds.ts'
+import { concerns, KIND_NAMES, KINDS, type KindName } from './kinds.ts'
 
 /** The consumer of the log that writes deliveries. */
 export const SUBSCRIPTIONS = 'subscriptions'
 
 /** A host shows nothing that arrives during the turn in which its person, or the model, caused it. */
 const OWN_EVENTS_WAIT_MS = 90_000
-
-interface Row extends Record<string, unknown> {
-  id: string
-  account_id: string
-  name: KindName
-  arguments: Asked['arguments']
-  xid_text: string
-  seq: string
-}
 
 /**
  * Writes a delivery for each subscription and event, in the transaction that moves the consumer's checkpoint. Its lock
@@ -28,14 +20,13 @@ export async function writeSubscriptionDeliveries(tx: Tx, events: readonly Store
     return events.some(({ type }) => types.includes(type))
   })
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${SUBSCRIPTIONS}, 0))`)
-  const { rows } = await tx.execute<Row>(sql`
-    select id, account_id, name, arguments, xid::text as xid_text, seq from subscriptions
-     where refresh_before > ${now.toISOString()}::timestamptz and name = any(${sql.param(names)}::text[])`)
-  const due = rows.flatMap(({ id, account_id, xid_text, seq, ...asked }) => {
-    const start = { xid: xid_text, seq: Number(seq) }
+  const live = and(gt(subscriptions.refreshBefore, now), inArray(subscriptions.name, names))
+  const rows = await tx.select().from(subscriptions).where(live)
+  const due = rows.flatMap(({ id, accountId, ...row }) => {
+    const asked = { name: row.name as KindName, arguments: row.arguments, accountId }
     return events
-      .filter((event) => isLater(event.cursor, start) && concerns({ ...asked, accountId: account_id }, event))
-      .map((event) => ({ subscriptionId: id, event, accountId: account_id }))
+      .filter((event) => isLater(event.cursor, row) && concerns(asked, event))
+      .map((event) => ({ subscriptionId: id, event, accountId }))
   })
   return insertDeliveries(tx, due, now)
 }

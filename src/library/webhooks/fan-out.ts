@@ -1,17 +1,10 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
+import { webhookEndpoints } from '../../db/schema/webhooks.ts'
 import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEvents } from '../../events/read.ts'
 import { WEBHOOKS } from './leases.ts'
-
-interface Follower extends Record<string, unknown> {
-  id: string
-  types: string[] | null
-  following: boolean
-  xid_text: string
-  seq: string
-}
 
 /**
  * Writes a delivery for each endpoint and event, in the transaction that moves the consumer's checkpoint. Returns the
@@ -21,14 +14,11 @@ interface Follower extends Record<string, unknown> {
  * seen either here or by `catchUp`.
  */
 export async function writeDeliveries(tx: Tx, events: readonly StoredEvent[], now: Date): Promise<number> {
-  const { rows } = await tx.execute<Follower>(
-    sql`select id, types, following, xid::text as xid_text, seq from webhook_endpoints
-         where state = 'active' order by id for share`,
-  )
+  const active = eq(webhookEndpoints.state, 'active')
+  const rows = await tx.select().from(webhookEndpoints).where(active).orderBy(webhookEndpoints.id).for('share')
   let written = 0
-  for (const { id, types, following, xid_text, seq } of rows) {
+  for (const { id, types, following, ...start } of rows) {
     if (!following) continue
-    const start = { xid: xid_text, seq: Number(seq) }
     const wanted = events.filter(
       ({ type, cursor }) => (types === null || types.includes(type)) && isLater(cursor, start),
     )
@@ -57,15 +47,19 @@ export async function catchUp(db: Db, now: Date): Promise<number> {
 }
 
 async function catchUpOnce(tx: Tx, now: Date): Promise<number | undefined> {
-  const { rows } = await tx.execute<Follower>(sql`
-    select id, types, following, xid::text as xid_text, seq from webhook_endpoints e
-     where state = 'active' and not following
+  const [endpoint] = await tx
+    .select()
+    .from(webhookEndpoints)
+    .where(sql`state = 'active' and not following
        and (select count(*) from (select from webhook_deliveries d
-              where d.endpoint_id = e.id and d.state = 'waiting' limit ${MAX_WAITING}) waiting) < ${MAX_WAITING}
-     order by id limit 1 for update skip locked`)
-  const [endpoint] = rows
+              where d.endpoint_id = ${webhookEndpoints.id} and d.state = 'waiting' limit ${MAX_WAITING}) waiting)
+           < ${MAX_WAITING}`)
+    .orderBy(webhookEndpoints.id)
+    .limit(1)
+    .for('update', { skipLocked: true })
   if (!endpoint) return undefined
-  const after = { xid: endpoint.xid_text, seq: Number(endpoint.seq) }
+  const { xid, seq } = endpoint
+  const after = { xid, seq }
   // Read after the lock. The consumer needs the same lock, so it cannot move on meanwhile.
   const end = await checkpointOf(tx, WEBHOOKS)
   const types = (endpoint.types as EventType[] | null) ?? undefined

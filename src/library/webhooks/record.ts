@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import type { EndpointState } from '../../db/schema/webhooks.ts'
+import { accounts } from '../../db/schema/accounts.ts'
+import { type EndpointState, webhookEndpoints } from '../../db/schema/webhooks.ts'
 import type { DeliveryError, Outcome } from '../../webhooks/receiver.ts'
 import { PAUSE_AFTER, parseRetryAfter, TELL_AFTER, waitAfter } from '../../webhooks/schedule.ts'
 import { type DueDelivery, type Lease, stopFollowing } from './leases.ts'
@@ -20,19 +21,6 @@ export interface Recorded {
   /** Why the endpoint stopped being active just now. */
   ended: 'failures' | 'gone' | undefined
   revision: string
-}
-
-interface Endpoint {
-  id: string
-  epoch: number
-  state: EndpointState
-  failures: number
-  failingSince: Date | null
-  told: number
-  heldUntil: Date | null
-  lastSuccessAt: Date | null
-  revision: string
-  ended: 'failures' | 'gone' | undefined
 }
 
 interface Result {
@@ -75,42 +63,19 @@ export async function recordAttempts(db: Db, attempts: readonly Attempt[], rando
   })
 }
 
-interface EndpointRow extends Record<string, unknown> {
-  id: string
-  lease_epoch: string
-  state: EndpointState
-  failures: number
-  failing_since: string | null
-  told: number
-  held_until: string | null
-  last_success_at: string | null
-  revision: string
+async function lockEndpoints(tx: Tx, ids: readonly string[]) {
+  const { id, leaseEpoch: epoch, state, failures, failingSince, told, heldUntil, lastSuccessAt } = webhookEndpoints
+  const revision = sql<string>`${webhookEndpoints.updatedAt}::text`
+  const rows = await tx
+    .select({ id, epoch, state, failures, failingSince, told, heldUntil, lastSuccessAt, revision })
+    .from(webhookEndpoints)
+    .where(sql`${id} = any(${sql.param(ids)}::text[])`)
+    .orderBy(id)
+    .for('update')
+  return new Map(rows.map((row) => [row.id, { ...row, ended: undefined as Recorded['ended'] }]))
 }
 
-async function lockEndpoints(tx: Tx, ids: readonly string[]): Promise<Map<string, Endpoint>> {
-  const { rows } = await tx.execute<EndpointRow>(sql`
-    select id, lease_epoch, state, failures, failing_since, told, held_until, last_success_at,
-           updated_at::text as revision
-      from webhook_endpoints where id = any(${sql.param(ids)}::text[]) order by id for update`)
-  const toDate = (value: string | null) => (value === null ? null : new Date(value))
-  return new Map(
-    rows.map((row) => [
-      row.id,
-      {
-        id: row.id,
-        epoch: Number(row.lease_epoch),
-        state: row.state,
-        failures: row.failures,
-        failingSince: toDate(row.failing_since),
-        told: row.told,
-        heldUntil: toDate(row.held_until),
-        lastSuccessAt: toDate(row.last_success_at),
-        revision: row.revision,
-        ended: undefined,
-      },
-    ]),
-  )
-}
+type Endpoint = Awaited<ReturnType<typeof lockEndpoints>> extends Map<string, infer One> ? One : never
 
 function resultOf({ delivery, at, outcome }: Attempt, random: () => number): Result {
   const { id, round } = delivery
@@ -193,15 +158,11 @@ async function countAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void
 }
 
 async function writeEndpoints(tx: Tx, endpoints: readonly Endpoint[]): Promise<void> {
-  for (const { id, state, failures, failingSince, told, heldUntil, lastSuccessAt, ended } of endpoints)
-    await tx.execute(sql`
-      update webhook_endpoints
-         set state = ${state}, failures = ${failures}, told = ${told},
-             failing_since = ${failingSince?.toISOString() ?? null}::timestamptz,
-             held_until = ${heldUntil?.toISOString() ?? null}::timestamptz,
-             last_success_at = ${lastSuccessAt?.toISOString() ?? null}::timestamptz,
-             paused_because = ${ended === 'failures' ? sql`'failures'` : sql`paused_because`}
-       where id = ${id}`)
+  for (const { id, epoch: _, revision: __, ended, ...columns } of endpoints)
+    await tx
+      .update(webhookEndpoints)
+      .set(ended === 'failures' ? { ...columns, pausedBecause: ended } : columns)
+      .where(eq(webhookEndpoints.id, id))
 }
 
 /** A failing endpoint whose owner must be notified. */
@@ -218,25 +179,16 @@ export interface Trouble {
 
 const STAGES = ['first', 'second', 'paused'] as const
 
-interface TroubleRow extends Record<string, unknown> {
-  id: string
-  url: string
-  state: EndpointState
-  told: number
-  failing_since: string
-  failures: number
-  email: string | null
-}
-
 export async function troubledEndpoints(db: Db, now: Date): Promise<Trouble[]> {
-  const { rows } = await db.execute<TroubleRow>(sql`
-    select e.id, e.url, e.state, e.told, e.failing_since, e.failures, coalesce(e.email, a.email) as email
-      from webhook_endpoints e left join accounts a on a.id = e.account_id
-     where e.failing_since is not null and e.told < ${STAGES.length}
-       and (e.state = 'active' or e.paused_because = 'failures')
-     order by e.id`)
+  const rows = await db
+    .select({ ...getTableColumns(webhookEndpoints), owner: accounts.email })
+    .from(webhookEndpoints)
+    .leftJoin(accounts, eq(accounts.id, webhookEndpoints.accountId))
+    .where(sql`failing_since is not null and told < ${STAGES.length}
+               and (state = 'active' or paused_because = 'failures')`)
+    .orderBy(webhookEndpoints.id)
   return rows.flatMap((row) => {
-    const since = new Date(row.failing_since)
+    const since = row.failingSince!
     const active = row.state === 'active'
     const reached = active ? TELL_AFTER.filter((ms) => now.getTime() - since.getTime() >= ms).length : STAGES.length
     if (reached <= row.told) return []
@@ -244,7 +196,7 @@ export async function troubledEndpoints(db: Db, now: Date): Promise<Trouble[]> {
       {
         id: row.id,
         host: new URL(row.url).host,
-        to: toMailbox(row.email),
+        to: toMailbox(row.email ?? row.owner),
         since,
         failures: row.failures,
         stage: STAGES[reached - 1]!,
