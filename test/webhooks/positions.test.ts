@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { formatCursor, START } from '../../src/events/catalogue.ts'
 import { CloudEvent, toCloudEvent } from '../../src/events/cloud-event.ts'
@@ -65,6 +66,30 @@ test('pausing and resuming while events are written loses none', async () => {
   await stage.settle()
   await until(() => new Set(subjects()).size >= written.length)
   expect(new Set(subjects())).toEqual(new Set(written))
+})
+
+test('an endpoint that resumes beside the consumer misses nothing', async () => {
+  const { db } = stage.stores
+  const { id } = await stage.register(receiver.url)
+  await pauseEndpoint(db, id)
+  const waiting = async () => {
+    const { rows } = await db.execute(
+      sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows.length
+  }
+  let resumed: Promise<unknown> | undefined
+  await db.transaction(async (tx) => {
+    // The consumer waits here: it has looked at the endpoints, and its checkpoint is not moved yet.
+    await tx.execute(sql`lock table checkpoints in share mode`)
+    await db.execute(sql`insert into events (type, subject, data) values ('key.revoked', 'late', '{"key_id":"k"}')`)
+    await until(async () => (await waiting()) > 0)
+    resumed = stage.resume(id)
+    await until(async () => (await stage.endpoint(id)).following || (await waiting()) > 1)
+  })
+  await resumed
+  await stage.settle()
+  expect(subjects()).toEqual(['late'])
 })
 
 test('a resume from now sends only what comes; one from a cursor or a date sends everything since', async () => {

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { webhookEndpoints } from '../../db/schema/webhooks.ts'
 import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
@@ -10,15 +10,14 @@ import { WEBHOOKS } from './leases.ts'
  * Writes a delivery for each endpoint and event, in the transaction that moves the consumer's checkpoint. Returns the
  * number written.
  *
- * Locks every active endpoint, also those that do not follow. An endpoint that begins to follow at this moment is then
- * seen either here or by `catchUp`.
+ * Locks every endpoint, also those that are paused. An endpoint that begins to follow at this moment is then seen
+ * either here or by `catchUp`, once the checkpoint has moved.
  */
 export async function writeDeliveries(tx: Tx, events: readonly StoredEvent[], now: Date): Promise<number> {
-  const active = eq(webhookEndpoints.state, 'active')
-  const rows = await tx.select().from(webhookEndpoints).where(active).orderBy(webhookEndpoints.id).for('share')
+  const rows = await tx.select().from(webhookEndpoints).orderBy(webhookEndpoints.id).for('share')
   let written = 0
-  for (const { id, types, following, ...start } of rows) {
-    if (!following) continue
+  for (const { id, state, types, following, ...start } of rows) {
+    if (state !== 'active' || !following) continue
     const wanted = events.filter(
       ({ type, cursor }) => (types === null || types.includes(type)) && isLater(cursor, start),
     )
