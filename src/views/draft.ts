@@ -175,7 +175,7 @@ function whyUnranked(
 
 function whyNone(shelf: readonly ShelfFilm[], nearest: number): Record<string, string> {
   const few = (what: string, films: number) =>
-    `It needs ${LEAST_FILMS} films of the library with their ${what}, and there are ${films}.`
+    `It needs ${LEAST_FILMS} films with ${what} in the library, and there are ${films}.`
   const heard = Math.min(...SOUND_NAMES.map((name) => shelf.filter(({ measures }) => measures[name] !== null).length))
   return {
     ...(nearest === 0 ? { nearest: 'No film of the library has enough measures in common with it.' } : {}),

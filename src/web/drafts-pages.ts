@@ -91,7 +91,8 @@ ${
 }`
 }
 
-const endsAt = (at: Date) => html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16)} UTC</time>`
+const endsAt = (at: Date) =>
+  html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16).replace('T', ' ')} UTC</time>`
 
 const deleteForm = (visitor: Visitor, id: string) => html`<form method="post" action="/web/drafts/${id}/delete">
 ${formToken(visitor)}<button class="quiet">Delete</button></form>`
@@ -105,7 +106,7 @@ function draftPage(visitor: Visitor, draft: Draft, scored: Html | null): Html {
 ${waits && html`<p class="notice" role="status">This takes some minutes. <a href="/drafts/${id}">Look again</a></p>`}
 ${failureMessage !== null && html`<p class="notice" role="status">${failureMessage}</p>`}
 ${scored}
-${deleteForm(visitor, id)}`
+<div class="actions">${deleteForm(visitor, id)}</div>`
 }
 
 const FIGURES = ['duration_sec', 'shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness'] as const
@@ -143,7 +144,7 @@ function readings({ text: { cards, too_fast } }: DraftScore): Html {
     ({ t_sec, seconds, per_second, text }) => html`<li>${clock(t_sec)} “${text}”: ${Math.round(per_second)} characters a
 second, it stands ${seconds} s</li>`,
   )
-  const none = cards === 0 ? 'No text card was found.' : `None of ${counted(cards, 'text card')} is too fast.`
+  const none = cards === 0 ? 'No text card was found.' : `No text card is too fast, of ${cards} found.`
   return listed('Too fast to read', items, none)
 }
 

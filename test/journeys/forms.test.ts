@@ -4,7 +4,7 @@ import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
 import { pinFrame } from '../../src/library/collections/pins.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
-import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
+import { openLaunch } from '../library/support.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
@@ -18,13 +18,7 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
   let accountId: string
   let frameIds: string[]
   beforeAll(async () => {
-    service = await openScripted(
-      scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) })),
-      { pages: true },
-    )
-    const video = await addVideo(service, 6, { title: 'Launch' })
-    await service.drain()
-    frameIds = (await frameRows(service, video)).map(({ id }) => id)
+    ;({ service, frameIds } = await openLaunch())
     browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     const { db } = service.stores

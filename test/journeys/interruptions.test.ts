@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { listSaves } from '../../src/library/collections/saves.ts'
-import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
+import { openLaunch } from '../library/support.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
@@ -15,13 +15,7 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
   let accountId: string
   let frameIds: string[]
   beforeAll(async () => {
-    service = await openScripted(
-      scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) })),
-      { pages: true },
-    )
-    const video = await addVideo(service, 6, { title: 'Launch' })
-    await service.drain()
-    frameIds = (await frameRows(service, video)).map(({ id }) => id)
+    ;({ service, frameIds } = await openLaunch())
     browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     accountId = (await ensureAccount(service.stores.db, { email: ADA, plan: 'pro' })).account.id

@@ -338,7 +338,7 @@ test('where few films have sound, the answer says why it is not compared, and ca
   expect(score.among).toBe(9)
   const loudness = score.sound.find(({ measure }: { measure: string }) => measure === 'loudness')
   expect(loudness).toMatchObject({ value: -20, usual: null, unusual: null })
-  expect(score.missing.sound).toBe('It needs 4 films of the library with their sound, and there are 3.')
+  expect(score.missing.sound).toBe('It needs 4 films with sound in the library, and there are 3.')
   const page = await fetch(`${service.url}/drafts/${id}`, { headers: { cookie: await cookieOf('ann@example.org') } })
   expect(await page.text()).not.toContain('are usual here')
 })

@@ -25,6 +25,15 @@ export interface ScriptedAnnotator extends Annotator {
   answer: Answerer
 }
 
+/** The pages of a library with one film of six frames. */
+export async function openLaunch(): Promise<{ service: Service; frameIds: string[] }> {
+  const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) }))
+  const service = await openScripted(annotator, { pages: true })
+  const video = await addVideo(service, 6, { title: 'Launch' })
+  await service.drain()
+  return { service, frameIds: (await frameRows(service, video)).map(({ id }) => id) }
+}
+
 /** An annotator with scripted answers. Everything around it is real. */
 export function scriptedAnnotator(version: string, answer: Answerer, { batchSize = 4 } = {}): ScriptedAnnotator {
   const annotator: ScriptedAnnotator = {

@@ -48,7 +48,10 @@ export async function listDrafts(db: Db, accountId: string): Promise<Draft[]> {
 /** @throws AppError not_found, also for another account's draft and after a day */
 export async function requireDraft(db: Db, whose: Whose): Promise<WholeDraft> {
   const [draft] = isId(whose.id) ? await db.select().from(drafts).where(ownedBy(whose)) : []
-  if (!draft) throw notFound('draft')
+  if (!draft)
+    throw new AppError('not_found', 'You have no such draft. One ends after a day: submit the film again.', {
+      missing: 'draft',
+    })
   return toShown(draft)
 }
 

@@ -54,8 +54,8 @@ const CHOICE = 5
 const LONG_MS = 500
 /** At most the distance of two stills. */
 const CONTIGUOUS_MS = 140
-/** What rests for less says nothing of the shot: a camera's subject may hold still for so long. */
-const RESTED_MS = 150
+/** A rest under this is an instant. It says nothing of the shot: a camera's subject may hold still for so long. */
+const INSTANT_MS = 150
 /** A drift rests when it lasts. */
 const DRIFT_MS = 400
 
@@ -150,7 +150,7 @@ function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   const isOne = members.length === 1
   if (isOne ? !isHeld(members[0]!) : rest.isCalmOnly && !isDrift(members)) return
   const last = members.at(-1)!
-  const isInstant = last.tMs - rest.fromMs < RESTED_MS
+  const isInstant = last.tMs - rest.fromMs < INSTANT_MS
   const isPassing = isInstant && next !== undefined && !isCutOff(last, next)
   if (isOne) Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
   if (!isInstant) finder.hasRested = true
@@ -206,10 +206,14 @@ function settle(finder: CompositionFinder, next: Composition): void {
 
 /** No later state contains the open composition. */
 function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
-  if (finder.open?.isPassing || (finder.open && next && isHalt(finder.open, next)))
-    finder.passedOver.push({ tMs: finder.open.candidate.tMs, why: 'a short halt before a longer rest' })
-  else if (finder.open) finder.found.push(finder.open)
+  const { open } = finder
   finder.open = null
+  if (!open) return
+  const { tMs } = open.candidate
+  if (open.isPassing)
+    finder.passedOver.push({ tMs, why: 'it stands for an instant, and goes over into the next state' })
+  else if (next && isHalt(open, next)) finder.passedOver.push({ tMs, why: 'a short halt before a longer rest' })
+  else finder.found.push(open)
 }
 
 /** The last of the fullest pictures. */
@@ -217,7 +221,7 @@ function choose(members: readonly PickCandidate[], lengthMs: number): PickCandid
   const usable = lengthMs >= LONG_MS && members.length > 2 ? members.slice(1, -1) : members
   const edges = usable.map(({ features }) => edgesOf(features))
   const fullest = Math.max(...edges)
-  return usable.findLast((_, n) => edges[n]! >= 0.92 * fullest)!
+  return usable.findLast((_, n) => edges[n]! >= LIMITS.asFull * fullest)!
 }
 
 /** Whether pictures that never hold still move on steadily with all they show. */

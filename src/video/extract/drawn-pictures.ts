@@ -41,6 +41,8 @@ export const LIMITS = {
   added: 10,
   /** Of nearly equally full pictures the last is the most complete: what fades in has its edges early. */
   nearlyFull: 0.95,
+  /** Pictures of one rest are equally full from this share on: compression adds edges behind a movement. */
+  asFull: 0.92,
   /** A drawn picture is flat over so much of its area. */
   flatShare: 0.7,
 } as const

@@ -1,3 +1,4 @@
+import { HISTORY_FRAMES } from '../shots/detector.ts'
 import { type FrameFeatures, PICTURE_PIXELS } from '../shots/features.ts'
 import { changedBlocks, LIMITS } from './drawn-pictures.ts'
 
@@ -16,8 +17,8 @@ export interface RestMeter {
 
 /** A picture that stands for so long is at rest. Shorter ones come of typing and of easings at a low rate. */
 export const HELD_MS = 100
-/** Movements that are remembered, more than the picker's candidates go back. */
-const REMEMBERED_MS = 60_000
+/** Movements that are remembered. The picker's candidates go back by fewer frames. */
+const REMEMBERED = 4 * HISTORY_FRAMES
 
 /** Tells rests by every frame, which stills are too far apart for. */
 export function createRestMeter(): RestMeter {
@@ -29,7 +30,7 @@ export function createRestMeter(): RestMeter {
       if (moves.length > 0 && changedBlocks({ picture: reference }, { picture }, LIMITS.quiet) <= LIMITS.quiet) return
       reference.set(picture)
       moves.push(tMs)
-      if (moves.length > (2 * REMEMBERED_MS) / 10) moves = moves.filter((move) => move >= tMs - REMEMBERED_MS)
+      if (moves.length > 2 * REMEMBERED) moves = moves.slice(-REMEMBERED)
     },
     around(tMs) {
       const fromMs = moves.findLast((move) => move <= tMs) ?? tMs

@@ -6,9 +6,8 @@ export const PICTURE_WIDTH = 160
 export const PICTURE_HEIGHT = 90
 /** Pixels of one reduced frame. */
 export const PICTURE_PIXELS = PICTURE_WIDTH * PICTURE_HEIGHT
-const PIXELS = PICTURE_PIXELS
 /** Bytes of one reduced frame: planar YUV 4:4:4. */
-export const PICTURE_BYTES = PIXELS * 3
+export const PICTURE_BYTES = PICTURE_PIXELS * 3
 
 /** The mini image: 5×5 blocks of the reduced frame, three planes one after the other. */
 export const MINI_WIDTH = 32
@@ -39,7 +38,7 @@ export interface FrameFeatures {
 }
 
 /** Bytes that one `FrameFeatures` keeps of its frame: the luma and the mini image. */
-export const KEPT_BYTES = PIXELS + MINI_BYTES
+export const KEPT_BYTES = PICTURE_PIXELS + MINI_BYTES
 
 /** Measures one video's reduced frames (planar YUV 4:4:4) in order, each against the one before it. */
 export interface FrameMeter {
@@ -63,7 +62,7 @@ export function createFrameMeter(): FrameMeter {
   let first = true
   let sum = 0
   let squares = 0
-  let dark = PIXELS
+  let dark = PICTURE_PIXELS
 
   function measure(tMs: number, frame: Uint8Array, into: Uint8Array = new Uint8Array(KEPT_BYTES)): FrameFeatures {
     const words = new Int32Array(frame.buffer, frame.byteOffset, PICTURE_BYTES / 4)
@@ -75,19 +74,19 @@ export function createFrameMeter(): FrameMeter {
     last.set(frame)
     for (let row = 0; row < stale.length; row++) if (stale[row]) writeMiniRow(last, mini, row)
     stale.fill(0)
-    into.set(frame.subarray(0, PIXELS))
-    into.set(mini, PIXELS)
-    const luma = sum / PIXELS
+    into.set(frame.subarray(0, PICTURE_PIXELS))
+    into.set(mini, PICTURE_PIXELS)
+    const luma = sum / PICTURE_PIXELS
     const features = {
       tMs,
-      difference: first ? 0 : (change.total + 2 * colour) / PIXELS,
-      changedShare: first ? 0 : change.changed / PIXELS,
-      unchangedShare: first ? 1 : change.unchanged / PIXELS,
+      difference: first ? 0 : (change.total + 2 * colour) / PICTURE_PIXELS,
+      changedShare: first ? 0 : change.changed / PICTURE_PIXELS,
+      unchangedShare: first ? 1 : change.unchanged / PICTURE_PIXELS,
       luma,
-      deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
-      darkShare: dark / PIXELS,
-      mini: into.subarray(PIXELS),
-      picture: into.subarray(0, PIXELS),
+      deviation: Math.sqrt(Math.max(0, squares / PICTURE_PIXELS - luma * luma)),
+      darkShare: dark / PICTURE_PIXELS,
+      mini: into.subarray(PICTURE_PIXELS),
+      picture: into.subarray(0, PICTURE_PIXELS),
     }
     first = false
     return features
@@ -122,8 +121,8 @@ function compareLuma(
   let dark = 0
   let total = 0
   let changed = 0
-  let unchanged = PIXELS
-  for (let w = 0; w < PIXELS / 4; w++) {
+  let unchanged = PICTURE_PIXELS
+  for (let w = 0; w < PICTURE_PIXELS / 4; w++) {
     if (words[w] === lastWords[w]) continue
     stale[(w / ROW_WORDS) | 0] = 1
     for (let i = 4 * w; i < 4 * w + 4; i++) {
@@ -158,7 +157,7 @@ function compareColour(
   stale: Uint8Array,
 ): number {
   let total = 0
-  for (let w = PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
+  for (let w = PICTURE_PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
     if (words[w] === lastWords[w]) continue
     stale[(w / ROW_WORDS) | 0] = 1
     const i = 4 * w

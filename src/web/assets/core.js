@@ -107,7 +107,7 @@ let me
 /** The page's session has ended, so the token in its forms is no longer valid. */
 let expired = false
 
-/** The token that this page's forms had when the session was another one is of no use. @param {URLSearchParams} body */
+/** Puts in the token of the session as it is now. @param {URLSearchParams} body */
 const renew = async (body) => body.set('form', (await whoAmI())?.form ?? '')
 
 /**

@@ -67,9 +67,11 @@ async function show(response) {
   for (const part of ['header.bar', 'main'])
     document.querySelector(part)?.replaceWith(page.querySelector(part) ?? document.createElement('main'))
   document.title = page.title
-  // Back leads to the page that asked.
-  if (!isFault) history.pushState(null, '', location.href)
-  addEventListener('popstate', () => location.reload())
+  if (!isFault) {
+    // Back leads to the page that asked.
+    history.pushState(null, '', location.href)
+    addEventListener('popstate', () => location.reload(), { once: true })
+  }
   for (const script of page.scripts) if (script.type === 'module') await import(script.src)
   scrollTo(0, 0)
   focusOn(document.querySelector('main [aria-invalid="true"], main .made, main h1'))
