@@ -143,27 +143,37 @@ export const END_SEC = 5
  */
 export const DERIVED = {
   part: {
+    label: 'Part of the film',
     values: ['opening', 'middle', 'ending'],
     description: `The first ${END_SEC} seconds of a film, the last ${END_SEC}, or between; of a short film its thirds.`,
   },
   within: {
+    label: 'Within',
     values: ['first-1s', 'first-3s', 'first-10s', 'last-1s', 'last-3s', 'last-10s'],
     description: 'Within the first or the last seconds of a film; one frame may be within several.',
   },
-  orientation: { values: ['landscape', 'portrait', 'square'], description: 'The proportions of the picture.' },
+  orientation: {
+    label: 'Orientation',
+    values: ['landscape', 'portrait', 'square'],
+    description: 'The proportions of the picture.',
+  },
   faces: {
+    label: 'Faces',
     values: ['none', 'one', 'two', 'several'],
     description: 'Human faces in the picture; unknown where one is neither sure nor ruled out.',
   },
   space: {
+    label: 'Bare ground',
     values: ['little', 'some', 'lots'],
     description: 'How much of a drawn picture is bare ground; unknown for filmed ones.',
   },
   lettering: {
+    label: 'Lettering',
     values: ['light-on-dark', 'dark-on-light'],
     description: 'Letters and ground of a text card; unknown for other pictures.',
   },
   described: {
+    label: 'Described',
     values: ['yes', 'no'],
     description: '`no`: it is not known what the frame shows, so words find it by its text alone.',
   },

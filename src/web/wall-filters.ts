@@ -1,17 +1,6 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
-import {
-  DERIVED,
-  DERIVED_NAMES,
-  type DerivedName,
-  KINDS,
-  PLATFORMS,
-  SHOTS,
-  SUBJECTS,
-  SURFACES,
-  TONES,
-  ZONES,
-} from '../vocabulary.ts'
+import { DERIVED, DERIVED_NAMES, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 import {
@@ -81,21 +70,11 @@ function moreMenu(data: FiltersData): Html {
   })
   const measured = DERIVED_NAMES.map((name) => {
     const picks = DERIVED[name].values.map((value) => pick(values, name, value, valueLabel(value)))
-    return html`<h2>${MEASURED[name]}</h2><ul class="pick-list">${picks}</ul>`
+    return html`<h2>${DERIVED[name].label}</h2><ul class="pick-list">${picks}</ul>`
   })
   const names = [...RARE.map(({ name }) => name), ...DERIVED_NAMES]
   const chosen = names.reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
   return fold('more', 'More', chosen, html`${rare}${measured}`)
-}
-
-const MEASURED: Record<DerivedName, string> = {
-  part: 'Part of the film',
-  within: 'Within',
-  orientation: 'Orientation',
-  faces: 'Faces',
-  space: 'Bare ground',
-  lettering: 'Lettering',
-  described: 'Described',
 }
 
 /** A part that folds out. `name` makes the browser close the others. */
