@@ -43,6 +43,12 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
   const still = (title: string) => row(title).locator('.still img')
 
   test('adds three clips, one twice and one broken, and watches them without a reload', async () => {
+    // The live states come late: what was added before them is told all the same.
+    const added = Promise.withResolvers<void>()
+    await page.route('**/web/events', async (route) => {
+      await added.promise
+      await route.continue()
+    })
     await goto('/operator')
     await picture(page, 'operator-empty')
     await expectAccessible(page)
@@ -55,6 +61,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
       .locator('.uploads li', { hasText: 'broken' })
       .getByText(/^(queued|[a-z]+ing|failed)$/)
       .waitFor()
+    added.resolve()
     // What is no video is told before it is read.
     await page.locator('#file').setInputFiles([
       { name: 'empty.mp4', mimeType: 'video/mp4', buffer: Buffer.alloc(0) },

@@ -112,8 +112,12 @@ function tellNew(ids) {
 async function refresh() {
   const page = await loadPage(location.href).catch(() => undefined)
   if (!page) return
-  for (const row of page.querySelectorAll('tr[data-video]'))
-    changeRow(/** @type {HTMLElement} */ (row).dataset.video ?? '', row.outerHTML)
+  const rows = /** @type {HTMLElement[]} */ ([...page.querySelectorAll('tr[data-video]')])
+  for (const row of rows) changeRow(row.dataset.video ?? '', row.outerHTML)
+  // What was added while nobody listened stands above the first row that is here: the newest come first.
+  const known = rows.findIndex(({ id }) => byId(id))
+  const isFirstPage = (new URLSearchParams(location.search).get('page') ?? '1') === '1'
+  if (isFirstPage) tellNew(rows.slice(0, known < 0 ? rows.length : known).map(({ dataset }) => dataset.video ?? ''))
   swap(page, 'stages')
 }
 
