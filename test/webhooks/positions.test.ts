@@ -6,6 +6,7 @@ import { findEnd, readEvents } from '../../src/events/read.ts'
 import { loadDelivery, resendEvent, resendRange, sendTest } from '../../src/library/webhooks/deliveries.ts'
 import { pauseEndpoint } from '../../src/library/webhooks/describe.ts'
 import { updateEndpoint } from '../../src/library/webhooks/endpoints.ts'
+import { claimEndpoints, releaseLease, renewLeases } from '../../src/library/webhooks/leases.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -66,6 +67,20 @@ test('pausing and resuming while events are written loses none', async () => {
   await stage.settle()
   await until(() => new Set(subjects()).size >= written.length)
   expect(new Set(subjects())).toEqual(new Set(written))
+})
+
+test('a lease that was given back is not renewed, so the next event need not wait for its end', async () => {
+  await using own = await openStage()
+  const { db } = own.stores
+  await own.worker.stop()
+  const { id } = await own.register(receiver.url)
+  await sendTest(db, id, own.now)
+  const [lease] = await claimEndpoints(db, own.now)
+  expect(await renewLeases(db, [lease!])).toEqual([lease])
+  await releaseLease(db, lease!)
+  // A round of renewals that began before it was given back.
+  expect(await renewLeases(db, [lease!])).toEqual([])
+  expect(await claimEndpoints(db, own.now)).toEqual([{ endpointId: id, epoch: lease!.epoch + 1 }])
 })
 
 test('an endpoint that resumes beside the consumer misses nothing', async () => {

@@ -32,11 +32,11 @@ export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
   return rows.map(({ id, epoch }) => ({ endpointId: id, epoch: Number(epoch) }))
 }
 
-/** Renews leases. Returns the leases that are still held. */
+/** Renews leases. Returns the leases that are still held: neither taken by another process nor given back. */
 export async function renewLeases(db: Db, leases: readonly Lease[]): Promise<Lease[]> {
   const { rows } = await db.execute<{ id: string; epoch: string }>(sql`
     update webhook_endpoints set lease_until = now() + make_interval(secs => ${LEASE_SEC})
-     where (id, lease_epoch) in (select * from ${listOf(leases)})
+     where (id, lease_epoch) in (select * from ${listOf(leases)}) and lease_until is not null
     returning id, lease_epoch as epoch`)
   return rows.map(({ id, epoch }) => ({ endpointId: id, epoch: Number(epoch) }))
 }
