@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { protectedResource } from '../oauth/routes.ts'
 import { operatorLink } from './accounts.ts'
-import { configOrExit, readOperatorKey, withContext } from './context.ts'
+import { configOrExit, keyFor, withContext } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, type Column, print, table } from './terminal.ts'
 
@@ -32,7 +32,7 @@ export function defineConnect(group: Command): void {
     .argument('<folder>', 'where to write')
     .requiredOption('--name <name>', 'of the server, in reverse DNS, such as org.example/frames')
     .option('--url <address>', 'another address than PUBLIC_URL')
-    .option('--key <key>', "an operator's key (default: that of the first start)")
+    .option('--key <key>', "an operator's key (default: FRAMES_KEY, or without --url that of the first start)")
     .option('--image <reference>', 'your published image, such as ghcr.io/example/frames:0.1.0')
     .option('--account <email>', 'also fill a test account for reviewers, and print its sign-in link')
     .action(pack)
@@ -57,8 +57,7 @@ async function pack(folder: string, { name, url, key, image, account, json }: Pa
   const { fillAccount, writePack } = await import('./listing.ts')
   const config = configOrExit()
   const publicUrl = (url ?? config.publicUrl).replace(/\/+$/, '')
-  const operatorKey = key ?? readOperatorKey(config.dataDir)
-  const files = await writePack({ folder, publicUrl, name, image, key: operatorKey })
+  const files = await writePack({ folder, publicUrl, name, image, key: keyFor(publicUrl, config, { key, url }) })
   const link =
     account === undefined
       ? undefined

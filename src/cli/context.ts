@@ -77,9 +77,17 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
   }
 }
 
-export function readOperatorKey(dataDir: string): string {
+/**
+ * The key to send to the service at `base`: the given one, FRAMES_KEY, or that of the first start. The last opens this
+ * installation, so no address beside its own may see it.
+ */
+export function keyFor(base: string, config: Config, { key, url }: { key?: string; url?: string }): string {
+  const named = key ?? process.env.FRAMES_KEY
+  if (named !== undefined) return named
+  if (url !== undefined && base !== config.publicUrl)
+    throw usage(`No key for ${base} is given. Name one with --key or FRAMES_KEY.`)
   try {
-    return readFileSync(join(dataDir, 'operator-key'), 'utf8').trim()
+    return readFileSync(join(config.dataDir, 'operator-key'), 'utf8').trim()
   } catch {
     throw new CliError("There is no operator's key in DATA_DIR. Give one with --key.")
   }

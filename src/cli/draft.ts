@@ -3,8 +3,8 @@ import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { type DraftReport, tellScore } from '../views/draft.ts'
-import { configOrExit, readOperatorKey, readRunFile } from './context.ts'
-import { CliError, EXIT, usage } from './failure.ts'
+import { configOrExit, keyFor, readRunFile } from './context.ts'
+import { CliError, EXIT } from './failure.ts'
 import { addExamples, print } from './terminal.ts'
 
 interface DraftOptions {
@@ -27,11 +27,7 @@ export function defineDraft(command: Command): void {
 async function score(source: string, { url, key, keep, json }: DraftOptions): Promise<void> {
   const config = configOrExit()
   const base = (url ?? readRunFile(config.dataDir)?.api ?? config.publicUrl).replace(/\/+$/, '')
-  const named = key ?? process.env.FRAMES_KEY
-  // The key of the first start opens this installation: no other service may see it.
-  if (named === undefined && url !== undefined && base !== config.publicUrl)
-    throw usage(`No key for ${base} is given. Name one with --key or FRAMES_KEY.`)
-  const authorization = `Bearer ${named ?? readOperatorKey(config.dataDir)}`
+  const authorization = `Bearer ${keyFor(base, config, { key, url })}`
   const ask = async (method: string, path: string, body?: BodyInit, headers: object = {}) => {
     const init = { method, headers: { authorization, ...headers }, ...(body === undefined ? {} : { body }) }
     const answer = await fetch(base + path, init).catch(() => undefined)
