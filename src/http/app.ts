@@ -2,10 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
+import { type CountRequest, contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
 import { problemHandler, sendBareProblem } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
-import type { CountRequest } from './request-times.ts'
 import { type AllowedMethods, listShadowed, openAllowedMethods, type Routes } from './routes.ts'
 
 export interface AppOptions {

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { addressReader } from './client-address.ts'
+import { addressReader } from './edge.ts'
 import { openRefusalLog, type RefusalLog } from './problem.ts'
 
 /** How long a refused body is still read after the answer, so that its sender receives the answer. */

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
+import { Histogram, type Registry } from 'prom-client'
+import proxyaddr from 'proxy-addr'
 import type { Logger } from '../logger.ts'
-import { addressReader } from './client-address.ts'
 import type { Payer } from './rate-limit/budgets.ts'
-import type { CountRequest } from './request-times.ts'
 
 /** The facts about a request that every answer needs. They are computed once, before any route runs. */
 export interface RequestContext {
@@ -145,4 +147,64 @@ function logSent(
 ): void {
   const ms = Math.round(performance.now() - startedAt)
   logger.debug({ requestId, method: req.method, path: loggedPath(req), status: res.statusCode, ms }, 'request')
+}
+
+/** Counts one request, `startedAt` by `performance.now()`, once its answer was sent. */
+export type CountRequest = (req: IncomingMessage, res: ServerResponse, startedAt: number) => void
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** An event stream that took longer is not counted. */
+const LONGEST_SEC = 10
+
+/** Times of requests by the pattern of their route, never by their path: a label must not be what callers choose. */
+export function openRequestTimes(registry: Registry): CountRequest {
+  const histogram = new Histogram({
+    name: 'frames_http_request_duration_seconds',
+    help: 'Time until a response was sent, by route, method and class of status.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  })
+  return (req, res, startedAt) => {
+    const seconds = (performance.now() - startedAt) / 1_000
+    // The length of a stream is the time for which its client listens.
+    if (seconds > LONGEST_SEC && String(res.getHeader('content-type')).startsWith('text/event-stream')) return
+    const route = (req as IncomingMessage & { route?: { path: string } }).route?.path ?? 'other'
+    const method = METHODS.has(req.method!) ? req.method! : 'other'
+    histogram.observe({ route, method, status: `${Math.floor(res.statusCode / 100)}xx` }, seconds)
+  }
+}
+
+/** A request, or a connection that has not sent one. */
+type Connected = Pick<IncomingMessage, 'socket'>
+
+/** The client's IP address behind `trustProxy` proxies, as Express's `trust proxy` reads X-Forwarded-For. */
+export function clientIp(req: Connected, trustProxy: number): string {
+  // Without a trusted proxy anyone may write the header, so it is not parsed.
+  if (trustProxy === 0) return req.socket.remoteAddress ?? ''
+  return proxyaddr(req as IncomingMessage, (_address, hop) => hop < trustProxy) ?? ''
+}
+
+/** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
+function toAddress(ip: string): string {
+  if (!ipaddr.isValid(ip)) return 'unknown'
+  const address = ipaddr.process(ip)
+  if (address.kind() === 'ipv4') return address.toString()
+  const network = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(':')}::/64`
+}
+
+/** `toAddress(clientIp(req))`, with a bounded memory of the addresses seen. */
+export function addressReader(trustProxy: number): (req: Connected) => string {
+  const addresses = new LRUCache<string, string>({ max: 10_000 })
+  return (req) => {
+    const ip = clientIp(req, trustProxy)
+    let address = addresses.get(ip)
+    if (address === undefined) {
+      address = toAddress(ip)
+      // Behind a proxy the IP is a header's text of any length.
+      if (ip.length <= 64) addresses.set(ip, address)
+    }
+    return address
+  }
 }

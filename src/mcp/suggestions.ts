@@ -50,7 +50,7 @@ function foundBy({ frames, partly }: Omit<Loosened, 'dropped'>): string {
   return partly ? `${found} with some of the words` : found
 }
 
-/** Quotes and what is behind a minus are never let go. Undefined for a query without them. */
+/** Quotes and what is behind a minus are never dropped. Undefined for a query without them. */
 function withoutSigns(query: FrameQuery): FrameQuery | undefined {
   const words = (text: string) => text.trim().split(/\s+/).join(' ')
   const q = words(query.q.replace(/["“”„]|(?<=^|\s)-/g, ' '))

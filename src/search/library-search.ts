@@ -196,7 +196,7 @@ export interface FrameQuery {
   variety: boolean
   /** Documents must come with their provenance. */
   provenance?: boolean
-  /** A first page with fewer frames is followed by the next best, up to this number. */
+  /** A first page with fewer frames is followed by partial matches, up to this number. */
   fill?: number
   /** Count the frames, up to MOST_COUNTED; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
@@ -242,7 +242,7 @@ export interface Loosened {
 export interface FramePage {
   frames: FrameHit[]
   /** Frames outside the set that meet the most words; only of a query with `fill`. */
-  nextBest?: FrameHit[]
+  partialMatches?: FrameHit[]
   /** Only of a query with `loosen` that finds nothing. */
   loosened?: Loosened[]
   /** Only of a query with words. */

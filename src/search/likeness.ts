@@ -69,7 +69,7 @@ const LIKE_STRUCTURE = 12
 const MAX_SHARED_WORDS = 3
 
 /**
- * What two frames share, in words: the picture, attributes that both have, colours, telling words. What nearly every
+ * What two frames share, in words: the picture, attributes that both have, colours, long words. What nearly every
  * frame shares (`no-face`, no face's place) is left out.
  */
 export function sharedTraits(one: FrameDocument, other: FrameDocument): string[] {
@@ -83,8 +83,8 @@ export function sharedTraits(one: FrameDocument, other: FrameDocument): string[]
   if (paletteLikeness(one, other) >= LIKE_COLORS) traits.push('colours')
   const theirs = wordsOf(other)
   const words = [...wordsOf(one)].filter((word) => word.length > 3 && theirs.has(word))
-  const telling = words.sort((a, b) => b.length - a.length || (a < b ? -1 : 1)).slice(0, MAX_SHARED_WORDS)
-  if (telling.length > 0) traits.push(`words ${telling.join(', ')}`)
+  const longest = words.sort((a, b) => b.length - a.length || (a < b ? -1 : 1)).slice(0, MAX_SHARED_WORDS)
+  if (longest.length > 0) traits.push(`words ${longest.join(', ')}`)
   return traits
 }
 

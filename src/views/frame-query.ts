@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
-import type { FrameQuery } from '../search/library-search.ts'
+import type { FrameFilters, FrameQuery, LibrarySearch } from '../search/library-search.ts'
 import { DERIVED, type DerivedName, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { colorSchema, flag, freeText, plainName, wholeNumber } from './parameter-values.ts'
 
@@ -150,4 +150,14 @@ export function toFilters(values: Values<typeof filterParameters>): FrameQuery['
       throw invalid(`not_${name}`, `${name} asks for "${both}", and not_${name} leaves it out: send one of them`)
   }
   return filters as FrameQuery['filters']
+}
+
+/**
+ * How many frames that pass the filters nobody has described: words find them by their text alone. Undefined for more
+ * than are counted.
+ */
+export async function countUndescribed(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) {
+  const undescribed = { ...filters, described: ['no'] }
+  const query = { filters: undescribed, q: '', sort: 'newest', page: 1, pageSize: 1 } as const
+  return (await search.frames({ ...query, facets: false, variety: false, loosen: true })).total
 }

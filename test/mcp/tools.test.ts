@@ -353,7 +353,7 @@ describe('answers that help on', () => {
     const asked = await call('search_frames', { query: 'dark command', limit: 19 })
     expect(asked.structuredContent.frames.length).toBe(8)
   })
-  test('the answer says how it read the question, and marks the next best', async () => {
+  test('the answer says how it read the question, and marks partial matches', async () => {
     const read = await call('search_frames', { query: 'a dark terminal' })
     expect(read.text).toContain('Read as: dark (tone=dark or text), terminal (subject=terminal or text)')
     for (const query of ['terminal without a unicorn', 'terminal -unicorn'])

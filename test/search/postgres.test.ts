@@ -127,7 +127,7 @@ test('words that the library learns are found at once, also by their beginning',
   await stores[Symbol.asyncDispose]()
 })
 
-test('the next best lack one word before they lack two, whatever a word tells', async () => {
+test('partial matches lack one word before they lack two, whatever a word tells', async () => {
   const stores = await openStores()
   const captions = [
     ...Array.from({ length: 12 }, (_, n) => `a lamp on a table ${n}`),

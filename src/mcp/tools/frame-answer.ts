@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import type { FacetCounts, FrameFilters, FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/limits.ts'
-import { countUndescribed } from '../../search/read-as.ts'
 import { nameKey } from '../../search/text/tokens.ts'
+import { countUndescribed } from '../../views/frame-query.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
   captionOf,
@@ -74,7 +74,7 @@ interface FrameAnswerPage extends FrameAnswer {
   facets: FacetCounts | undefined
 }
 
-/** Few frames are followed by the next best, up to this number. */
+/** Few frames are followed by partial matches, up to this number. */
 const FEW = 3
 
 /** One page of `tool`'s frames, by the cursor in its arguments. */
@@ -103,7 +103,7 @@ export async function presentPage(
         ])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
-  const shown = [...found.frames, ...(found.nextBest ?? [])].map(({ document, score, missing }) => ({
+  const shown = [...found.frames, ...(found.partialMatches ?? [])].map(({ document, score, missing }) => ({
     document,
     score: scored ? score : undefined,
     missing,
@@ -121,7 +121,7 @@ async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Pr
   return [`Not described yet: ${frames}${which}. browse_frames with described "no" and images shows them.`]
 }
 
-/** How the question was read, where that is not plain: words met by attributes, left out, or let go. */
+/** How the question was read, where that is not plain: words met by attributes, left out, or dropped. */
 function readingLines({ readAs, frames, full }: FramePage): string[] {
   if (!readAs) return []
   const { words, without, met } = readAs
@@ -163,12 +163,14 @@ async function readBrand(search: LibrarySearch, name: string): Promise<{ name: s
   return { name, note: `- no brand is called ${quote(name, 60)}.${near}` }
 }
 
-function headingOf({ frames, nextBest = [], total }: FramePage, page: number, next: string | null): string {
+function headingOf({ frames, partialMatches = [], total }: FramePage, page: number, next: string | null): string {
   const all = total ?? `more than ${MOST_COUNTED}`
   const ofTotal = all === frames.length ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
   const filled =
-    nextBest.length > 0 ? `, then ${nextBest.length} partial match${nextBest.length === 1 ? '' : 'es'}` : ''
+    partialMatches.length > 0
+      ? `, then ${partialMatches.length} partial match${partialMatches.length === 1 ? '' : 'es'}`
+      : ''
   return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
 }
 

@@ -1,9 +1,8 @@
 import type { FramePage, FrameQuery } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
-import { readAsOf } from '../read-as.ts'
 import type { ResilientOptions } from '../resilient.ts'
 import { openTechniqueWords, withCurrentSlugs } from '../techniques.ts'
-import { type Question, readQuestion } from '../text/question.ts'
+import { type Question, readAsOf, readQuestion } from '../text/question.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { tokenize } from '../text/tokens.ts'
 import { type MeiliSearchOptions, openMeiliClient } from './client.ts'
@@ -72,9 +71,9 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     const { page, fill = 0 } = asked
     if (page > 1 || found.frames.length >= fill) return found
     const held = new Set(found.frames.map(({ document }) => document.id))
-    const { nextBest = [] } = await reads.frames({ ...asked, facets: false, fill })
-    const isNext = nextBest.filter(({ document }) => !held.has(document.id))
-    return { ...found, nextBest: isNext.slice(0, fill - found.frames.length) }
+    const { partialMatches = [] } = await reads.frames({ ...asked, facets: false, fill })
+    const isNext = partialMatches.filter(({ document }) => !held.has(document.id))
+    return { ...found, partialMatches: isNext.slice(0, fill - found.frames.length) }
   }
 
   return {
@@ -96,7 +95,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
         reads.search({ ...query, namesOnly: true }),
         frames({ ...RANKED, q, pageSize: limit, fill: limit }),
       ])
-      return { ...names, frames: [...found.frames, ...(found.nextBest ?? [])] }
+      return { ...names, frames: [...found.frames, ...(found.partialMatches ?? [])] }
     },
     frames,
   }

@@ -4,17 +4,25 @@ import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } fro
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH, MOST_COUNTED } from '../limits.ts'
 import { namedValues } from '../named-values.ts'
-import { readAsOf } from '../read-as.ts'
 import { rounded } from '../score.ts'
 import { Matcher } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
-import { type Question, readQuestion } from '../text/question.ts'
+import { type Question, readAsOf, readQuestion } from '../text/question.ts'
 import { isFound, type Sense } from '../text/senses.ts'
 import { adviceFor } from './advice.ts'
 import { countFacets, noCounts } from './facets.ts'
-import { type Asked, fewOf, type MatchSet, mostTelling, setsBelow, setWith, TIER, wholeSet } from './match-set.ts'
+import {
+  type Asked,
+  type Common,
+  fewOf,
+  type MatchSet,
+  mostSelective,
+  setsBelow,
+  setWith,
+  TIER,
+  wholeSet,
+} from './match-set.ts'
 import { ORDERS, ranked } from './rank.ts'
-import type { Common } from './selectivity.ts'
 import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
 import { whereOf } from './where.ts'
 import { readSenses } from './words.ts'
@@ -88,7 +96,7 @@ export async function findInWords(
     ...(loosen ? { full: set?.isFull ? counted.total : 0 } : {}),
     ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
     ...(room > 0
-      ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
+      ? { partialMatches: hitsOf(await findPartialMatches(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
       : {}),
   }
 }
@@ -126,7 +134,7 @@ async function findSet(
   if (!isAsked(asked)) return { rows: [] }
   const whole = await tryPage(reads, query, wholeSet(asked))
   if (whole) return whole
-  const choice = await mostTelling(reads, asked)
+  const choice = await mostSelective(reads, asked)
   const least = Math.max(1, choice.found.filter((sense) => sense.quoted).length)
   const most = choice.found.length < asked.found.length ? choice.found.length : choice.found.length - 1
   for (let level = most; level >= least; level--) {
@@ -150,7 +158,7 @@ async function tryPage(
 }
 
 /** Frames beyond a set: more words first, then the rarer ones. `below`: the score of the last frame before them. */
-async function findNextBest(
+async function findPartialMatches(
   reads: Snapshot,
   asked: Asked,
   set: MatchSet,

@@ -49,8 +49,8 @@ export async function searchGroups(
     const asked = askedOf({}, question, senses, common)
     if (!isAsked(asked)) return { ...names, frames: [] }
     const few = { ...RANKED, q, pageSize: limit, fill: limit }
-    const { frames, nextBest = [] } = await findInWords(reads, few, question, asked)
-    return { ...names, frames: [...frames, ...nextBest] }
+    const { frames, partialMatches = [] } = await findInWords(reads, few, question, asked)
+    return { ...names, frames: [...frames, ...partialMatches] }
   })
 }
 

@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { FrameFilters } from '../library-search.ts'
 import type { Concept } from '../text/query.ts'
 import { isMet, type Sense } from '../text/senses.ts'
+import { ttlCached } from '../ttl-cache.ts'
 import { nearlyScoreOf, partly, ranked, scoreOf } from './rank.ts'
-import { areManyWith, areManyWithAll, type Common, expectedWith } from './selectivity.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { anyOf, anyOfSome, atLeast, fixedOf, singlesOf, tsquery } from './tsquery.ts'
 import { whereOf } from './where.ts'
@@ -36,11 +36,11 @@ export interface MatchSet {
   isByIndex: boolean
 }
 
-/** Words that choices are made among. The least telling of more are let go. */
+/** Words that choices are made among. The least selective of more are dropped. */
 const MAX_CHOSEN = 6
 /** A frame of a word beyond this says no more about it. */
 const MAX_COUNTED = 10_000
-/** Of the next best no more than the strongest of so many are ranked. */
+/** Of partial matches no more than the strongest of so many are ranked. */
 const FEW_RANKED = 4_000
 /** Where the matches are too many, the strongest of them are ranked first, then the next ones: a total order too. */
 export const TIER = 4_800
@@ -64,7 +64,7 @@ export function wholeSet({ filters, senses, found, excluded, common }: Asked): M
   }
 }
 
-/** The frames that meet so many words. What is in quotes is never let go. */
+/** The frames that meet so many words. What is in quotes is never dropped. */
 export function setWith({ filters, senses, found, excluded, common }: Asked, level: number): MatchSet {
   const words = tsquery(atLeast({ senses: found, excluded }, level)!)
   return {
@@ -79,7 +79,7 @@ export function setWith({ filters, senses, found, excluded, common }: Asked, lev
 }
 
 /** The same question with choices made among few concepts: those that the fewest frames meet. */
-export async function mostTelling(reads: Executor, asked: Asked): Promise<Asked> {
+export async function mostSelective(reads: Executor, asked: Asked): Promise<Asked> {
   const free = asked.found.filter((sense) => !sense.quoted)
   if (free.length <= MAX_CHOSEN) return asked
   const counts = free.map((sense) => {
@@ -88,8 +88,8 @@ export async function mostTelling(reads: Executor, asked: Asked): Promise<Asked>
   })
   const [row] = await rowsOf<{ counts: number[] }>(reads, sql`select array[${sql.join(counts, sql`, `)}] as counts`)
   const countOf = (sense: Sense) => row!.counts[free.indexOf(sense)]!
-  const telling = free.filter((sense) => countOf(sense) > 0).sort((a, b) => countOf(a) - countOf(b))
-  const chosen = new Set(telling.slice(0, MAX_CHOSEN))
+  const selective = free.filter((sense) => countOf(sense) > 0).sort((a, b) => countOf(a) - countOf(b))
+  const chosen = new Set(selective.slice(0, MAX_CHOSEN))
   return { ...asked, found: asked.found.filter((sense) => sense.quoted || chosen.has(sense)) }
 }
 
@@ -125,3 +125,63 @@ export function setsBelow({ filters, senses, found, excluded, common }: Asked, a
 /** The frames of a set that are ranked for a short list. */
 export const fewOf = ({ where, isLarge, scored }: MatchSet): SQL =>
   scored(ranked(where, isLarge ? FEW_RANKED : undefined))
+
+/** How many frames have the commonest words, by PostgreSQL's statistics. A small library has no such words. */
+export interface Common {
+  counts: ReadonlyMap<string, number>
+  /** All frames of the library. */
+  frames: number
+  /** More frames than this are not all ranked. */
+  many: number
+}
+
+const KEPT_MS = 60_000
+
+export const openCommon = (db: Executor, many: number): (() => Promise<Common>) =>
+  ttlCached(() => readCommon(db, many), KEPT_MS)
+
+async function readCommon(db: Executor, many: number): Promise<Common> {
+  const rows = await rowsOf<{ word: string | null; n: number; frames: number }>(
+    db,
+    sql`
+    select m.word, (m.share * c.reltuples)::float8 as n, c.reltuples::float8 as frames
+      from pg_stats s join pg_class c on c.oid = 'library_search.frames'::regclass
+      cross join unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) as m(word, share)
+     where s.schemaname = 'library_search' and s.tablename = 'frames' and s.attname = 'words'
+       and m.share * c.reltuples > ${many / 20}`,
+  )
+  // The list of shares ends with three figures that belong to no word.
+  const counts = new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const])))
+  return { counts, frames: rows[0]?.frames ?? 0, many }
+}
+
+/** Frames that meet a concept: at most this many. A word that is not common counts nothing. */
+function framesWith(sense: Sense, { counts, frames }: Common): number {
+  if (counts.size === 0) return 0
+  const lexemes = (anyOf(sense) ?? '').match(/(?<=')[^']+(?=')/g) ?? []
+  return Math.min(
+    frames,
+    [...new Set(lexemes)].reduce((sum, lexeme) => sum + (counts.get(lexeme) ?? 0), 0),
+  )
+}
+
+/** Frames that meet all of these, if words stood together by chance. */
+const expectedWith = (senses: readonly Sense[], common: Common): number =>
+  senses.reduce((left, sense) => (left * framesWith(sense, common)) / Math.max(1, common.frames), common.frames)
+
+/**
+ * Whether the frames that meet all of these may be too many to rank. They are estimated as the geometric mean of two
+ * numbers: of frames if words stood together by chance, and of frames with the rarest word. Choosing the strongest
+ * takes as long as ranking all of 25,000 frames: both read each frame once.
+ */
+function areManyWithAll(senses: readonly Sense[], common: Common): boolean {
+  if (senses.length === 0) return true
+  const rarest = Math.min(...senses.map((sense) => framesWith(sense, common)))
+  return Math.sqrt(rarest * expectedWith(senses, common)) > 2 * common.many
+}
+
+/** Whether the frames that meet `least` of these may be too many: each has one that is not of the commonest. */
+function areManyWith(senses: readonly Sense[], least: number, common: Common): boolean {
+  const counts = senses.map((sense) => framesWith(sense, common)).sort((a, b) => a - b)
+  return counts.slice(0, counts.length - least + 1).reduce((sum, n) => sum + n, 0) > common.many
+}

@@ -17,7 +17,7 @@ import {
 } from './documents.ts'
 import { findFrames } from './frames.ts'
 import { searchGroups } from './groups.ts'
-import { openCommon } from './selectivity.ts'
+import { openCommon } from './match-set.ts'
 import { findSequences } from './sequences.ts'
 import { findSimilar } from './similar.ts'
 import { inSnapshot, rowsOf } from './tables.ts'

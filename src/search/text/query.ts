@@ -16,7 +16,7 @@ export interface Concept {
   exact: boolean
   /** Words that a text has only in this order, each in any form. */
   inRow: boolean
-  /** In quotes: in a text alone, and never let go. */
+  /** In quotes: in a text alone, and never dropped. */
   quoted: boolean
   /** The last word: it may be the beginning of a longer one. */
   unfinished: boolean

@@ -1,3 +1,4 @@
+import type { ReadAs } from '../library-search.ts'
 import { foreignFunctionWords, particles } from './foreign-words.ts'
 import {
   correctedMeaning,
@@ -9,6 +10,7 @@ import {
   namedRun,
 } from './named-words.ts'
 import { type Concept, joinedWords, termsOf } from './query.ts'
+import { isMet, type Sense } from './senses.ts'
 import { CHARACTERS_PER_WORD, fold, isCharacter, MAX_QUERY_WORDS, type Token, tokenize } from './tokens.ts'
 
 /** How a question in plain words is read. Pure. */
@@ -189,8 +191,8 @@ const namesSubject = ({ meaning }: Phrase) => Number(meaning.named.some((one) =>
 function phraseOf({ places, meaning }: Phrase, singles: readonly Read[]): Read {
   const all = places.map((n) => singles[n]!)
   const counted = all.filter(({ weighs }) => weighs)
-  const telling = counted.filter(({ words }) => !isGeneric(words.join('')))
-  const each = [telling, counted].find((some) => some.length > 0) ?? all
+  const specific = counted.filter(({ words }) => !isGeneric(words.join('')))
+  const each = [specific, counted].find((some) => some.length > 0) ?? all
   // One word of a phrase says less than the phrase: on white, dark background.
   const words = (each.length > 1 ? each : all).flatMap((one) => one.words)
   const text = all.map((one) => one.text).join(' ')
@@ -235,6 +237,40 @@ function cut(read: readonly Read[]): { wanted: Concept[]; ignored: string[] } {
     ignored.push(...one.words.slice(kept.length))
   }
   return { wanted, ignored: [...new Set(ignored)] }
+}
+
+/** How a question was read, for its answer. `letGo`: what not every frame of the set meets. */
+export function readAsOf(
+  { excluded, ignored }: Question,
+  senses: readonly Sense[],
+  letGo: readonly Sense[] = [],
+  met: number = senses.length,
+): ReadAs {
+  return {
+    words: senses.map((sense) => ({ word: sense.text, as: meetingOf(sense) })),
+    without: excluded.map(({ text }) => text),
+    ignored,
+    let_go: letGo.map(({ text }) => text),
+    met,
+  }
+}
+
+/** Words of the library that are told of one that it lacks. */
+const MAX_TOLD = 3
+
+function meetingOf(sense: Sense): string[] {
+  if (sense.quoted) return ['exact text']
+  const { named, inNames, guesses } = sense
+  if (isMet(sense) || !guesses) return [...named, ...(inNames.length > 0 ? ['title or brand'] : []), 'text']
+  const told = (what: string, words: readonly string[]) =>
+    words.length > 0 ? [`${what} ${words.slice(0, MAX_TOLD).join(', ')}${words.length > MAX_TOLD ? ' …' : ''}`] : []
+  const { longer, parts, close, pairs } = guesses
+  const guessed = [
+    ...told('beginning of', longer),
+    ...told('part of', parts),
+    ...told('typo of', [...close, ...pairs.map((pair) => pair.join(' '))]),
+  ]
+  return guessed.length > 0 ? guessed : ['text']
 }
 
 /** Words that carry no meaning by themselves, and how people ask for pictures: they weigh nothing in a question. */

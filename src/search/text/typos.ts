@@ -9,8 +9,7 @@ export function typosAllowed(word: string): 0 | 1 | 2 {
  * Returns `limit + 1` as soon as the distance exceeds `limit`.
  */
 export function editDistance(a: string, b: string, limit: number): number {
-  // An edit changes at most two letters, so this rules out most pairs without a table.
-  if (Math.abs(a.length - b.length) > limit || hasMoreThan(letterSet(a) ^ letterSet(b), 2 * limit)) return limit + 1
+  if (Math.abs(a.length - b.length) > limit) return limit + 1
   let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
@@ -27,18 +26,4 @@ export function editDistance(a: string, b: string, limit: number): number {
     previous = row
   }
   return previous[b.length]!
-}
-
-/** The letters of a word as a set of bits; letters 32 code units apart share one. */
-function letterSet(word: string): number {
-  let set = 0
-  for (let at = 0; at < word.length; at++) set |= 1 << (word.charCodeAt(at) & 31)
-  return set
-}
-
-/** Whether a set of bits has more than `most` members; quicker than counting them. */
-function hasMoreThan(set: number, most: number): boolean {
-  let left = set
-  for (let n = 0; left !== 0; n++, left &= left - 1) if (n === most) return true
-  return false
 }

@@ -162,7 +162,7 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect((await page('dark terminal', { page: 2 })).frames).toEqual([])
     })
 
-    test('few rows are filled with the next best, marked, most words first', async () => {
+    test('few rows are filled with partial matches, marked, most words first', async () => {
       const { frames } = await engine().search.search({ q: 'dark terminal log', limit: 6 })
       expect(frames[0]!.document.caption).toBe('A deploy log streams by')
       expect(frames[0]!.missing).toBeUndefined()
@@ -173,10 +173,10 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(scores.slice(1).every((score) => score < 0.5)).toBe(true)
       const filled = await page('dark terminal log', { fill: 6, pageSize: 6 })
       expect(filled.frames).toHaveLength(1)
-      expect(filled.nextBest!.map(({ document }) => document.id)).toEqual(
+      expect(filled.partialMatches!.map(({ document }) => document.id)).toEqual(
         frames.slice(1).map(({ document }) => document.id),
       )
-      expect((await page('dark terminal log', { fill: 6, pageSize: 6, page: 2 })).nextBest).toBeUndefined()
+      expect((await page('dark terminal log', { fill: 6, pageSize: 6, page: 2 })).partialMatches).toBeUndefined()
       const none = await engine().search.search({ q: '"deploy log" -deploy chart', limit: 6 })
       expect(none.frames).toEqual([])
     })
@@ -215,7 +215,7 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect((await page('zebra', { loosen: true })).loosened).toEqual([])
     })
 
-    test('all that have every word stand before the next best, a word with a typo among those', async () => {
+    test('all that have every word stand before partial matches, a word with a typo among those', async () => {
       const { frames } = await engine().search.search({ q: 'histogram of weekly signups', limit: 6 })
       const captions = frames.map(({ document, missing }) => [document.caption!.includes('weekly'), missing])
       expect(captions.slice(0, 2)).toEqual([
