@@ -43,7 +43,7 @@ interface PageOptions<P extends Parameters> {
   parameters?: P
   points?: number
   /** Points beyond these when the page is not in memory. */
-  coldPoints?: number
+  coldPoints?: number | ((query: Values<P>) => number)
   /** Throws for a part of the path that names nothing. */
   check?: (name: string) => void
 }
@@ -63,7 +63,7 @@ function pageAdder(router: Routes, { pages, limits }: PageDeps) {
       check?.(name)
       return pages.send(req, res, {
         key: `${path} ${name} ${canonicalKey(query)}`,
-        coldPoints,
+        coldPoints: typeof coldPoints === 'number' ? coldPoints : coldPoints(query),
         render: async () => ({ ...COMMON, ...(await render({ query, name })) }),
       })
     })
@@ -84,7 +84,9 @@ function addVideosAndBrands(page: AddPage, deps: PageDeps): void {
     const shelf = await films.shelf()
     const own = shelf.find((one) => one.id === id)
     const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
-    const body = videoPage({ video, frames, vocabulary: await search.techniques(), grammar, film, similar })
+    const ids = similar.map((near) => near.film.id)
+    const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
+    const body = videoPage({ video, frames, vocabulary, grammar, film, similar, videos })
     return { title: video.title, description, head: openGraph(publicUrl, card), body }
   })
 
@@ -113,7 +115,8 @@ function addVideosAndBrands(page: AddPage, deps: PageDeps): void {
 const step = { schema: plainName(60), description: 'A filter and its value.' }
 const sequenceForm = { first: step, between: step, second: step, ...listParameters }
 
-function addFilms(page: AddPage, { search, films, publicUrl }: PageDeps): void {
+function addFilms(page: AddPage, deps: PageDeps): void {
+  const { search, films, publicUrl } = deps
   page('/films', { parameters: { ...filmParameters, ...listParameters } }, async ({ query }) => {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
     const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
@@ -122,9 +125,12 @@ function addFilms(page: AddPage, { search, films, publicUrl }: PageDeps): void {
     return { title: 'Films', current: 'films', body }
   })
 
-  page('/compare', { parameters: compareParameters }, async ({ query: { videos = [] } }) => {
-    const chosen = await requireCompared({ films }, videos)
-    return { title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
+  // Reading a film costs what its own page does.
+  const coldPoints = ({ videos = [] }: { videos?: readonly string[] }) => Math.min(videos.length, 6) * POINTS.search
+  page('/compare', { parameters: compareParameters, coldPoints }, async ({ query: { videos = [] } }) => {
+    const chosen = await requireCompared(deps, videos)
+    const read = await Promise.all(chosen.map(({ id }) => readFilm(deps, id)))
+    return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
   })
 
   const openings = { parameters: { ...openingParameters, ...listParameters }, points: OPENING_POINTS }

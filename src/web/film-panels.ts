@@ -1,7 +1,11 @@
 import { type SimilarFilm, type Standing, standingText } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
+import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
+import { overview } from '../views/rhythm.ts'
+import { smallPicture } from './entity-pages.ts'
+import { altOf, placeholderClass, thumb } from './frame-card.ts'
 import { type Html, html } from './html.ts'
 import { clock, counted, percent, valueLabel } from './words.ts'
 
@@ -27,6 +31,21 @@ export function figuresOf(measures: Measures, names: readonly MeasureName[]): Ht
   return known.map((name) => figure(measured(name, measures), measureOf(name).label))
 }
 
+/** Pictures of a film in a row. */
+export const PARTS = 12
+
+/** One picture for each part of the time. */
+export function filmStrip(frames: readonly FrameDocument[], length: number): Html {
+  const pictures = overview(frames, length, PARTS).map(
+    (frame) =>
+      html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}">${thumb(frame, {
+        n: 0,
+        alt: `${clock(frame.t_sec)}: ${altOf(frame)}`,
+      })}</a></li>`,
+  )
+  return html`<ol class="parts">${pictures}</ol>`
+}
+
 /** The shots with their true lengths: a gradual transition is the low part between two. */
 export function shotStrip({ shots }: FilmGrammar, length: number): Html | false {
   if (shots.length === 0) return false
@@ -46,29 +65,32 @@ role="img" aria-label="${counted(shots.length, 'shot')} over ${clock(length)}">$
 const sec = (ms: number): string => `${Math.round(ms / 10) / 100} s`
 const wayOf = (kind: string): string => (kind === 'start' ? 'the first' : `after a ${kind}`)
 
-/** Pace, motion and light over the film. */
-export function curves({ curves: { pace, motion, light, colors } }: Pick<PublicFilm, 'curves'>): Html[] {
+type WithCurves = Pick<PublicFilm, 'curves'>
+
+/** Pace, motion and light over a film. `beside`: the films whose curves are on one scale with it. */
+export function curves(film: WithCurves, beside: readonly WithCurves[] = [film]): Html[] {
+  const { pace, motion, light, colors } = film.curves
+  const most = (name: 'pace' | 'motion' | 'light') => Math.max(...beside.flatMap((one) => one.curves[name] ?? []))
   return [
-    curve('Pace', pace, 'shots begin a second'),
-    curve('Motion', motion, 'levels of change a second'),
-    curve('Light', light, 'levels of 255'),
+    curve('Pace', pace, 'shots begin a second', most('pace')),
+    curve('Motion', motion, 'levels of change a second', most('motion')),
+    curve('Light', light, 'levels of 255', most('light')),
     colors && colorStrip(colors),
   ].flatMap((drawn) => drawn || [])
 }
 
 const HIGH = 60
 
-function curve(label: string, values: readonly number[] | null, unit: string): Html | null {
+function curve(label: string, values: readonly number[] | null, unit: string, most: number): Html | null {
   if (values === null) return null
-  const greatest = Math.max(...values)
-  const top = greatest || 1
+  const top = most || 1
   const points = values.map((value, n) => {
     const [x, y] = [((n + 0.5) * WIDE) / values.length, HIGH - (value / top) * (HIGH - 2)]
     return `${round(x)} ${round(y)}`
   })
   const ends = [points[0]!.split(' ')[1]!, points.at(-1)!.split(' ')[1]!]
   const area = `M0 ${HIGH}V${ends[0]}L${points.join('L')}L${WIDE} ${ends[1]}V${HIGH}Z`
-  const told = `${label}: at most ${round(greatest)}, at least ${round(Math.min(...values))} ${unit}`
+  const told = `${label}: at most ${round(Math.max(...values))}, at least ${round(Math.min(...values))} ${unit}`
   return html`<div class="lane curve"><h3>${label}</h3><svg viewBox="0 0 ${WIDE} ${HIGH}" preserveAspectRatio="none"
 role="img" aria-label="${told}"><title>${told}</title><path d="${area}" fill="currentColor"/></svg></div>`
 }
@@ -82,13 +104,16 @@ function colorStrip(colors: readonly string[]): Html {
 aria-label="The mean colour of each part of the film">${rects}</svg></div>`
 }
 
-/** Every measure with its place among the other films, and why one is missing. */
+/**
+ * Every measure with its place among the other films: those that say most first, the others folded. What is not known
+ * is told by its reason.
+ */
 export function standings({
   measures,
   missing,
   standing,
 }: Pick<PublicFilm, 'measures' | 'missing'> & { standing: Partial<Record<MeasureName, Standing | null>> }): Html {
-  const rows = MEASURE_NAMES.map((name) => {
+  const rowOf = (name: MeasureName) => {
     const rank = standing[name]
     const place =
       rank &&
@@ -98,12 +123,17 @@ x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="current
     return html`<tr><th scope="row"><a href="/films?sort=${name}">${valueLabel(measureOf(name).label)}</a></th>
 <td>${measured(name, measures)}</td><td>${place}</td>
 <td class="hint">${rank ? standingText(name, rank) : why}</td></tr>`
-  })
-  return html`<section><h2>Among the films of the library</h2><div class="table"><table class="measures standing">
-<thead><tr><th scope="col">Measure</th><th scope="col">Here</th><th scope="col">Place</th>
-<th scope="col">Stands</th></tr></thead>
-<tbody>${rows}</tbody></table></div></section>`
+  }
+  const isMain = (name: MeasureName) => !measureOf(name).echo && measures[name] !== null
+  const table = (names: readonly MeasureName[]) =>
+    measureTable(['Measure', 'Here', 'Place', 'Stands'], names.map(rowOf))
+  return html`<section class="standing"><h2>Among the films of the library</h2>${table(MEASURE_NAMES.filter(isMain))}
+<details><summary>Other measures</summary>${table(MEASURE_NAMES.filter((name) => !isMain(name)))}</details></section>`
 }
+
+export const measureTable = (heads: readonly (string | Html)[], rows: readonly Html[]): Html =>
+  html`<div class="table"><table class="measures"><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}
+</tr></thead><tbody>${rows}</tbody></table></div>`
 
 /** All shots as a table, folded. */
 export function shotTable({ shots }: FilmGrammar): Html | false {
@@ -115,22 +145,26 @@ export function shotTable({ shots }: FilmGrammar): Html | false {
       motion === null ? '–' : round(motion)
     }</td></tr>`,
   )
-  const heads = ['Shot', 'From', 'Length', 'Way in', 'Held picture', 'Motion'].map(
-    (head) => html`<th scope="col">${head}</th>`,
-  )
-  return html`<details><summary>The shots as a table</summary><div class="table"><table class="measures"><thead><tr>
-${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`
+  const heads = ['Shot', 'From', 'Length', 'Way in', 'Held picture', 'Motion']
+  return html`<details><summary>The shots as a table</summary>${measureTable(heads, rows)}</details>`
 }
+
+/** A film with its picture, where it has one. */
+export const filmLink = ({ id, title }: { id: string; title: string }, image: string | null | undefined): Html =>
+  html`<a href="/videos/${id}">${
+    image && html`<img src="${smallPicture(image)}" alt="" width="96" height="54" loading="lazy" decoding="async">`
+  }${title}</a>`
 
 /** Films that are built alike, each with the reasons. A video of the library can be compared with them. */
 export function similarPanel(
   id: string | null,
   similar: readonly { film: Pick<SimilarFilm['film'], 'id' | 'title' | 'measures'>; why: SimilarFilm['why'] }[],
+  videos?: ReadonlyMap<string, VideoDocument>,
 ): Html | false {
   if (similar.length === 0) return false
   const items = similar.map(({ film, why }) => {
     const reasons = why.map((name) => `${measureOf(name).label} ${measured(name, film.measures)}`).join(', ')
-    return html`<li><a href="/videos/${film.id}">${film.title}</a> <span class="hint">${reasons}${
+    return html`<li>${filmLink(film, videos?.get(film.id)?.image_path)} <span class="hint">${reasons}${
       id !== null && html` · <a href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a>`
     }</span></li>`
   })

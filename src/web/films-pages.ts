@@ -2,10 +2,11 @@ import { differencesOf } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
-import { smallPicture } from './entity-pages.ts'
-import { measured } from './film-panels.ts'
+import type { PublicFilm, readFilm } from '../views/film.ts'
+import { lengthOf } from '../views/rhythm.ts'
+import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
 import { type Html, html, nextPage, options } from './html.ts'
-import { counted, valueLabel } from './words.ts'
+import { clock, counted, valueLabel } from './words.ts'
 
 export interface FilmsData {
   films: readonly ShelfFilm[]
@@ -42,11 +43,7 @@ function filmTable({ films, videos, sort }: Pick<FilmsData, 'films' | 'videos' |
   const rows = films.map(({ id, title, author, measures }) => {
     const image = videos.get(id)?.image_path
     return html`<tr><td><input type="checkbox" name="videos" value="${id}" aria-label="Compare ${title}"></td>
-<th scope="row"><a href="/videos/${id}">${
-      image &&
-      html`<img src="${smallPicture(image)}" alt=""
-width="96" height="54" loading="lazy" decoding="async">`
-    }${title}</a>${
+<th scope="row">${filmLink({ id, title }, image)}${
       author !== null &&
       html` <span
 class="hint">${author}</span>`
@@ -57,16 +54,37 @@ class="hint">${author}</span>`
 <p class="actions"><button>Compare the chosen films</button></p></form>`
 }
 
-/** `/compare`: two to six films side by side, what differs most first. */
-export function comparePage(films: readonly ShelfFilm[], shelf: readonly ShelfFilm[]): Html {
-  const heads = films.map(({ id, title }) => html`<th scope="col"><a href="/videos/${id}">${title}</a></th>`)
-  const rows = differencesOf(films, shelf).map(
+/** Measures that are shown before the others are unfolded. */
+const MOST_APART = 8
+
+/** `/compare`: two to six films, one above the other over their time, then what differs most first. */
+export function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): Html {
+  const all = films.map(({ film }) => film)
+  const own = films.map(({ film, video }) => ({ ...video, measures: film.measures }))
+  const heads = own.map(({ id, title }) => html`<a href="/videos/${id}">${title}</a>`)
+  const rows = differencesOf(own, shelf).map(
     ({ name, apart }) => html`<tr><th scope="row">${valueLabel(measureOf(name).label)}</th>
-${films.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td class="hint">${apart}</td></tr>`,
+${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td class="hint">${apart.toFixed(1)}</td></tr>`,
   )
+  const table = (some: readonly Html[]) => measureTable(['Measure', ...heads, 'Apart'], some)
   return html`<header class="entity"><h1>Films compared</h1>
-<p class="lead">What differs most comes first. The last column counts in usual deviations of the library.</p></header>
-<div class="table"><table class="measures"><thead><tr><th scope="col">Measure</th>${heads}
-<th scope="col">Apart</th></tr></thead><tbody>${rows}</tbody></table></div>
-<p><a class="button" href="/films">All films</a></p>`
+<p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
+<a href="/films">All films</a></p></header>
+${films.map((one) => overTime(one, all))}
+<section><h2>What differs most</h2><p class="hint">The last column counts in usual deviations of the library.</p>
+${table(rows.slice(0, MOST_APART))}
+${
+  rows.length > MOST_APART &&
+  html`<details><summary>All other measures</summary>${table(rows.slice(MOST_APART))}</details>`
+}</section>`
+}
+
+type ReadFilm = Awaited<ReturnType<typeof readFilm>>
+
+function overTime({ video, frames, grammar, film }: ReadFilm, all: readonly PublicFilm[]): Html {
+  const length = lengthOf(frames, video.duration_sec)
+  return html`<section class="timeline"><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
+    length,
+  )}</span></h2>
+${filmStrip(frames, length)}${shotStrip(grammar, length)}${curves(film, all)}</section>`
 }

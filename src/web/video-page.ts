@@ -2,12 +2,14 @@ import type { SimilarFilm } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
-import { LANES, type Lane, lengthOf, overview, type Share, sharesOf, stretchesOf } from '../views/rhythm.ts'
+import { LANES, type Lane, lengthOf, type Share, sharesOf, stretchesOf } from '../views/rhythm.ts'
 import {
   curves,
   exportsPanel,
   figure,
   figuresOf,
+  filmStrip,
+  PARTS,
   round,
   shotStrip,
   shotTable,
@@ -15,7 +17,7 @@ import {
   standings,
   WIDE,
 } from './film-panels.ts'
-import { altOf, frameCard, placeholderClass, thumb } from './frame-card.ts'
+import { frameCard } from './frame-card.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
 
@@ -28,12 +30,12 @@ export interface VideoData {
   film: PublicFilm
   /** Films that are built alike, the nearest first. */
   similar: readonly SimilarFilm[]
+  /** Of the similar films. */
+  videos: ReadonlyMap<string, VideoDocument>
 }
 
-const PARTS = 12
-
 /** `/videos/{id}`: what a video does over its time. */
-export function videoPage({ video, frames, vocabulary, grammar, film, similar }: VideoData): Html {
+export function videoPage({ video, frames, vocabulary, grammar, film, similar, videos }: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const { author } = video
@@ -45,9 +47,9 @@ ${figures(film)}
 ${timeline(frames, length, { grammar, film })}
 ${techniquesUsed(frames, vocabulary)}
 <section><h2>Storyboard</h2>${storyboard(frames)}</section>
-${standings(film)}
-${similarPanel(video.id, similar)}
-${exportsPanel(video.id)}`
+${similarPanel(video.id, similar, videos)}
+${exportsPanel(video.id)}
+${standings(film)}`
 }
 
 function figures({ measures, shares, unusual, text }: PublicFilm): Html {
@@ -71,15 +73,8 @@ function timeline(
   { grammar, film }: Pick<VideoData, 'grammar' | 'film'>,
 ): Html | false {
   if (frames.length === 0) return false
-  const pictures = overview(frames, length, PARTS).map(
-    (frame) =>
-      html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}">${thumb(frame, {
-        n: 0,
-        alt: `${clock(frame.t_sec)}: ${altOf(frame)}`,
-      })}</a></li>`,
-  )
   return html`<section class="timeline"><h2>Time line</h2>
-<ol class="parts">${pictures}</ol>
+${filmStrip(frames, length)}
 ${shotStrip(grammar, length)}
 ${curves(film)}
 ${LANES.map((lane) => laneOf(frames, length, lane))}

@@ -198,6 +198,12 @@ test('films have a page, and a page that compares them', async () => {
   expect(films.text.indexOf(slow)).toBeLessThan(films.text.indexOf(brisk))
   const compared = await page(`/compare?videos=${brisk}&videos=${slow}`)
   expect(compared.text).toMatch(/Held picture<\/th>\s*<td>(5 %<\/td><td>90 %|90 %<\/td><td>5 %)/)
+  expect(compared.text).toContain('10 shots over 0:12')
+  // Heights are on one scale: of two films one curve reaches the top.
+  const paces = [...compared.text.matchAll(/aria-label="Pace: at most ([\d.]+).*?<path d="(M[^"]*)"/gs)]
+  const topOf = (path: string) => Math.min(...[...path.matchAll(/L[\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y)))
+  const [most, least] = paces.toSorted((a, b) => Number(b[1]) - Number(a[1])).map(([, , path]) => topOf(path!))
+  expect([most, least! > most!]).toEqual([2, true])
   expect((await page('/compare')).status).toBe(400)
   expect((await page('/films?sort=speed')).status).toBe(400)
 })
