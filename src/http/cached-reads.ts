@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { contextOf } from './edge.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
 import { CompressibleBody, encodingReader, isAny, isMet, sendBody } from './response-body.ts'
-import type { TakeTurn } from './search-concurrency.ts'
+import { keptOrInTurn, type TakeTurn } from './search-concurrency.ts'
 import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 
 const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
@@ -60,10 +60,6 @@ export function openCachedReads(
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
-  function loadInTurn(req: Request, load: CacheableRead['load']): Promise<CompressibleBody> {
-    return takeTurn(contextOf(req).address, async () => new CompressibleBody(JSON.stringify(await load())))
-  }
-
   /** 304 from the version alone, without a load; else the answer. */
   async function find(req: Request, res: Response, name: string, toRead: () => CacheableRead): Promise<void> {
     const version = await cache.version()
@@ -72,8 +68,8 @@ export function openCachedReads(
     // `*` asks whether there is an answer at all, which the version does not say.
     if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
     if (!cache.isKept(name, version)) chargeSearch(req, toRead())
-    const found = await cache.getOrLoad(name, () => loadInTurn(req, () => toRead().load()))
-    await send(req, res, name, found)
+    const asked = { key: name, subject: contextOf(req).address }
+    await send(req, res, name, await keptOrInTurn({ kept: cache, takeTurn }, asked, () => toBody(toRead())))
   }
 
   function chargeSearch(req: Request, { coldPoints = 0 }: CacheableRead): void {
@@ -82,7 +78,7 @@ export function openCachedReads(
 
   async function answerOnce(req: Request, res: Response, read: CacheableRead): Promise<void> {
     chargeSearch(req, read)
-    const value = await loadInTurn(req, read.load)
+    const value = await takeTurn(contextOf(req).address, () => toBody(read))
     await send(req, res, '', { value, version: undefined })
   }
 
@@ -100,6 +96,8 @@ export function openCachedReads(
     },
   }
 }
+
+const toBody = async ({ load }: CacheableRead) => new CompressibleBody(JSON.stringify(await load()))
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 

@@ -28,10 +28,16 @@ export class CompressibleBody {
   }
 
   as(encoding: Encoding): Buffer | Promise<Buffer> {
-    this.#forms[encoding] ??= compress[encoding](this.bytes).then((form) => {
-      this.#forms[encoding] = form
-      return form
-    })
+    this.#forms[encoding] ??= compress[encoding](this.bytes).then(
+      (form) => {
+        this.#forms[encoding] = form
+        return form
+      },
+      (error: unknown) => {
+        delete this.#forms[encoding]
+        throw error
+      },
+    )
     return this.#forms[encoding]
   }
 }

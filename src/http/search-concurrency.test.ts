@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { openTurns } from './search-concurrency.ts'
+import { keptOrInTurn, openTurns } from './search-concurrency.ts'
+import { openReadModelVersion, openVersionedCache } from './versioned-cache.ts'
 
 test('one address runs a few searches at a time, and another is next however many of the first wait', async () => {
   const takeTurn = openTurns({ ofOne: 2 })
@@ -24,4 +25,24 @@ test('one address runs a few searches at a time, and another is next however man
   }
   await Promise.all(all)
   expect(order).toEqual(['b', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5'])
+})
+
+test('who asks for what another address has asked for does not wait behind its queue', async () => {
+  const takeTurn = openTurns({ ofOne: 1 })
+  const kept = openVersionedCache<object>({
+    readModel: openReadModelVersion({ version: async () => '1' }),
+    maxBytes: 1_000_000,
+  })
+  const slow = Promise.withResolvers<object>()
+  let loads = 0
+  const ask = (subject: string, key: string, load: () => Promise<object>) =>
+    keptOrInTurn({ kept, takeTurn }, { key, subject }, load)
+  const load = async () => ({ n: ++loads })
+  const first = ask('192.0.2.1', 'slow', () => slow.promise)
+  const queued = ask('192.0.2.1', 'terminal', load)
+  const other = await ask('192.0.2.2', 'terminal', load)
+  expect(other.value).toEqual({ n: 1 })
+  slow.resolve({})
+  await first
+  expect((await queued).value).toEqual({ n: 1 })
 })

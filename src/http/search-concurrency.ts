@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { openAdmission } from '../db/client.ts'
+import type { Versioned, VersionedCache } from './versioned-cache.ts'
 
 /** Runs an act in the turn of a subject. @throws AppError unavailable */
 export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>
 
-/** Leaves 4 of the 16 connections for key checks and for the version of the read model. */
+/** A search holds one of the 16 connections, with Meilisearch two at times. The others check keys and versions. */
 const MAX = 12
 const WAIT_MS = 10_000
 
@@ -22,4 +23,17 @@ export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(1, availableParal
       leave()
     }
   }
+}
+
+/**
+ * A kept value, or one that is loaded. Who joins the load of another takes a turn of his own too: nobody waits behind
+ * the queue of another address, nor is refused for it. @throws AppError unavailable
+ */
+export async function keptOrInTurn<T extends object>(
+  { kept, takeTurn }: { kept: VersionedCache<object>; takeTurn: TakeTurn },
+  { key, subject }: { key: string; subject: string },
+  load: () => Promise<T>,
+): Promise<Versioned<T>> {
+  const get = async () => kept.getOrLoad(key, load)
+  return kept.isKept(key, await kept.version()) ? get() : takeTurn(subject, get)
 }

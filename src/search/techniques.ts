@@ -1,6 +1,5 @@
-import type { FrameFilters, TechniqueDocument } from './library-search.ts'
+import type { FrameFilters, LibrarySearch, TechniqueDocument } from './library-search.ts'
 import { type NamedWords, techniqueWords } from './text/named-words.ts'
-import { ttlCached } from './ttl-cache.ts'
 
 /** The present slug of a technique that may have been renamed or merged; undefined for an unknown one. */
 export function currentSlug(vocabulary: readonly TechniqueDocument[], slug: string): string | undefined {
@@ -21,7 +20,18 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
   return { ...query, filters }
 }
 
-/** What the techniques of a library are called. */
-export function openTechniqueWords(load: () => Promise<readonly TechniqueDocument[]>): () => Promise<NamedWords> {
-  return ttlCached(() => load().then(techniqueWords))
+/**
+ * What the techniques of a library are called, never older than its version: an answer read with older words would be
+ * kept under that version.
+ */
+export function openTechniqueWords({
+  version,
+  techniques,
+}: Pick<LibrarySearch, 'version' | 'techniques'>): () => Promise<NamedWords> {
+  let known: { version: string; words: NamedWords } | undefined
+  return async () => {
+    const now = await version()
+    if (known?.version !== now) known = { version: now, words: techniqueWords(await techniques()) }
+    return known.words
+  }
 }

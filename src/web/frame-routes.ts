@@ -5,6 +5,7 @@ import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import { keptOrInTurn } from '../http/search-concurrency.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
 import { readPageParameters } from '../parameters.ts'
@@ -33,8 +34,8 @@ export function frameRouter(deps: PageDeps): Routes {
   const find = async (req: Request, id: string) => {
     if (!kept.isKept(`frame ${id}`, await kept.version()))
       limits.consumeLocally('anonymous', contextOf(req).address, POINTS.similar + POINTS.read)
-    const load = () => takeTurn(contextOf(req).address, () => loadFrame(search, id))
-    return (await kept.getOrLoad(`frame ${id}`, load)).value
+    const asked = { key: `frame ${id}`, subject: contextOf(req).address }
+    return (await keptOrInTurn({ kept, takeTurn }, asked, () => loadFrame(search, id))).value
   }
 
   async function sendPrivate(req: Request, res: Response, id: string, visitor: Visitor): Promise<void> {

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { contextOf } from '../http/edge.ts'
 import type { LocalLimits } from '../http/rate-limit/spend.ts'
 import { CompressibleBody } from '../http/response-body.ts'
-import type { TakeTurn } from '../http/search-concurrency.ts'
+import { keptOrInTurn, type TakeTurn } from '../http/search-concurrency.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Assets } from './assets.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
@@ -39,12 +39,11 @@ export function openSharedPages(deps: SharedPagesDeps): SharedPages {
       const name = `page ${viewer} ${key}`
       if (coldPoints > 0 && !kept.isKept(name, await kept.version()))
         limits.consumeLocally('anonymous', contextOf(req).address, coldPoints)
-      const { value: page } = await kept.getOrLoad(name, () =>
-        takeTurn(contextOf(req).address, async () => {
-          const parts = await render(viewer)
-          return new CompressibleBody(layout(assets, { ...parts, viewer }))
-        }),
-      )
+      const asked = { key: name, subject: contextOf(req).address }
+      const { value: page } = await keptOrInTurn({ kept, takeTurn }, asked, async () => {
+        const parts = await render(viewer)
+        return new CompressibleBody(layout(assets, { ...parts, viewer }))
+      })
       setPageCache(res, viewer)
       await sendPage(res, { publicUrl, page, viewer })
     },

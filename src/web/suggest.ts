@@ -2,6 +2,7 @@ import { contextOf } from '../http/edge.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import { keptOrInTurn } from '../http/search-concurrency.ts'
 import { readParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { freeText } from '../views/parameter-values.ts'
@@ -31,9 +32,9 @@ export function suggestRouter(deps: PageDeps): Routes {
     // The address typed into a browser is no page.
     if (!wantsJson(req)) return next()
     const { q = '' } = readParameters(req.originalUrl, suggestParameters)
-    const { value } = await kept.getOrLoad(`suggestions ${q.toLowerCase()}`, () =>
-      takeTurn(contextOf(req).address, async () => new CompressibleBody(JSON.stringify(await suggest(search, q)))),
-    )
+    const asked = { key: `suggestions ${q.toLowerCase()}`, subject: contextOf(req).address }
+    const load = async () => new CompressibleBody(JSON.stringify(await suggest(search, q)))
+    const { value } = await keptOrInTurn({ kept, takeTurn }, asked, load)
     res.set('Cache-Control', 'public, max-age=60')
     res.vary('Accept')
     return sendJson(req, res, value)

@@ -86,6 +86,49 @@ test('a search by words asks little of PostgreSQL, and its statements are planne
   await stores[Symbol.asyncDispose]()
 })
 
+test('of a long question exactly the words are told that not every frame meets', async () => {
+  const stores = await openStores()
+  const captions = ['harbour lantern meadow orchard pebble quarry ribbon', 'a saddle', ...Array(4).fill('a harbour')]
+  await seedVideo(stores.db, { title: 'Words', frames: captions.map((caption) => ({ caption })) })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const search = openPostgresSearch(stores.db.$client)
+  const wall = { filters: {}, sort: 'relevance', pageSize: 120, facets: true, variety: false } as const
+  const q = 'harbour lantern meadow orchard pebble quarry ribbon saddle'
+  for (const page of [1, 2]) {
+    const { frames, readAs } = await search.frames({ ...wall, q, page })
+    expect(frames.map(({ missing }) => missing)).toEqual(page === 1 ? [['saddle']] : [])
+    // The commonest word is dropped before the choice: nobody looked whether all have it.
+    expect([page, readAs!.let_go, readAs!.met]).toEqual([page, ['harbour', 'saddle'], 6])
+  }
+  await stores[Symbol.asyncDispose]()
+})
+
+test('a word is worth more than one that means the same', async () => {
+  const stores = await openStores()
+  await seedVideo(stores.db, { title: 'Calls', frames: [{ caption: 'a phone rings' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const search = openPostgresSearch(stores.db.$client)
+  const scoreOf = async (q: string) => (await search.search({ q, limit: 1 })).frames[0]!.score
+  expect(await scoreOf('phone')).toBeGreaterThan(0.8)
+  // Both are met in full; the kinds of match are 0.22 apart.
+  expect(await scoreOf('smartphone')).toBeGreaterThan(0.6)
+  expect(await scoreOf('smartphone')).toBeLessThan(0.75)
+  await stores[Symbol.asyncDispose]()
+})
+
+test('a new name of a technique is read at once', async () => {
+  const stores = await openStores()
+  await seedVideo(stores.db, { title: 'Calls', frames: [{ caption: 'a phone rings', technique: 'talking-head' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const search = openPostgresSearch(stores.db.$client)
+  const found = async () => (await search.search({ q: 'zebraphone', limit: 1 })).frames.length
+  expect(await found()).toBe(0)
+  await stores.db.$client.query(`update techniques set name = 'Zebraphone' where slug = 'talking-head'`)
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  expect(await found()).toBe(1)
+  await stores[Symbol.asyncDispose]()
+})
+
 test('a word that is new to the library is found mistyped at once', async () => {
   const stores = await openStores()
   const search = openPostgresSearch(stores.db.$client)

@@ -21,7 +21,7 @@ const RANKED = { filters: {}, sort: 'relevance', page: 1, facets: false, variety
 export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   const { prefix = 'library', reads, mirror } = options
   const client = openMeiliClient(options)
-  const techniqueWords = openTechniqueWords(reads.techniques)
+  const techniqueWords = openTechniqueWords(reads)
 
   const handles: Primary['handles'] = {
     search: ({ q, sourceKey, namesOnly = false }) => !namesOnly && sourceKey === undefined && asksForWords(q),

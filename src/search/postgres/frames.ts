@@ -14,7 +14,7 @@ import { countFacets, noCounts } from './facets.ts'
 import {
   type Asked,
   type Common,
-  fewOf,
+  FEW_RANKED,
   type MatchSet,
   mostSelective,
   setsBelow,
@@ -57,7 +57,10 @@ export const isAsked = ({ senses, found, excluded }: Asked): boolean =>
 
 async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
   const where = whereOf(query.filters)
-  const set = { level: 0, isFull: true, words: undefined, where, scored: allAlike, isLarge: false, isByIndex: false }
+  const set: MatchSet = {
+    ...{ level: 0, found: [], isFull: true, words: undefined, where, scored: allAlike },
+    ...{ isLarge: false, isByIndex: false },
+  }
   const rows = await findPage(reads, { ...query, sort: query.sort === 'strength' ? 'strength' : 'newest' }, set)
   const counts = query.facets
     ? await countFacets(reads, query.filters, undefined)
@@ -79,13 +82,13 @@ export async function findInWords(
   question: Question,
   asked: Asked,
 ): Promise<FramePage> {
-  const { set, rows } = await findSet(reads, query, asked)
+  const { set, rows, held } = await findSet(reads, query, asked)
   const { filters, page, facets, fill, loosen } = query
   const { senses } = asked
   const counted = facets
     ? await countsOf(reads, filters, set)
     : { total: loosen ? await countSet(reads, query, set, rows) : undefined }
-  const letGo = set ? senses.filter((sense) => !isHeld(sense, asked, set, rows)) : []
+  const letGo = set ? senses.filter((sense) => !isMetByAll(sense, set, held)) : []
   const isAdvised = loosen && page === 1 && rows.length === 0
   const matcher = new Matcher(senses)
   const room = page === 1 && set ? (fill ?? 0) - rows.length : 0
@@ -120,18 +123,21 @@ async function countSet(
 }
 
 /** Whether each frame of a set meets a concept. */
-function isHeld(sense: Sense, { found }: Asked, set: MatchSet, rows: readonly FoundFrame[]): boolean {
+function isMetByAll(sense: Sense, { found, level }: MatchSet, held: FoundFrame['held']): boolean {
   const at = found.indexOf(sense)
-  return at >= 0 && (rows[0]?.held?.[at] ?? set.level >= found.length)
+  return at >= 0 && (held?.[at] ?? level >= found.length)
+}
+
+/** A page of a set, and what each frame of the set meets. */
+interface FoundSet {
+  set?: MatchSet
+  rows: FoundFrame[]
+  held: FoundFrame['held']
 }
 
 /** The frames that meet every word, else those that meet most, and a page of them. */
-async function findSet(
-  reads: Snapshot,
-  query: FrameQuery,
-  asked: Asked,
-): Promise<{ set?: MatchSet; rows: FoundFrame[] }> {
-  if (!isAsked(asked)) return { rows: [] }
+async function findSet(reads: Snapshot, query: FrameQuery, asked: Asked): Promise<FoundSet> {
+  if (!isAsked(asked)) return NONE
   const whole = await tryPage(reads, query, wholeSet(asked))
   if (whole) return whole
   const choice = await mostSelective(reads, asked)
@@ -141,20 +147,18 @@ async function findSet(
     const some = await tryPage(reads, query, setWith(choice, level))
     if (some) return some
   }
-  return { rows: [] }
+  return NONE
 }
 
+const NONE: FoundSet = { rows: [], held: null }
+
 /** Undefined where no page of this set has a frame. */
-async function tryPage(
-  reads: Snapshot,
-  query: FrameQuery,
-  set: MatchSet,
-): Promise<{ set: MatchSet; rows: FoundFrame[] } | undefined> {
+async function tryPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundSet | undefined> {
   const rows = await findPage(reads, query, set)
-  if (rows.length > 0) return { set, rows }
+  if (rows.length > 0) return { set, rows, held: rows[0]!.held }
   if (query.page === 1) return undefined
-  const first = await findPage(reads, { ...query, page: 1, pageSize: 1, variety: false }, set)
-  return first.length > 0 ? { set, rows } : undefined
+  const [first] = await findPage(reads, { ...query, page: 1, pageSize: 1, variety: false }, set)
+  return first && { set, rows, held: first.held }
 }
 
 /** Frames beyond a set: more words first, then the rarer ones. `below`: the score of the last frame before them. */
@@ -169,7 +173,9 @@ async function findPartialMatches(
   for (const next of setsBelow(asked, set)) {
     if (found.length >= limit) break
     const most = found.at(-1)?.score ?? below ?? 1
-    const rows = await findFew(reads, next, limit - found.length)
+    const few = next.scored(ranked(next.where, next.isLarge ? FEW_RANKED : undefined))
+    const best = sql`select ${COLUMNS} from ${few} order by ${sql.raw(ORDERS.relevance)} limit ${limit - found.length}`
+    const rows = await readFrames(reads, best, ORDERS.relevance)
     found.push(...rows.map((row) => ({ ...row, score: Math.min(row.score, most) })))
   }
   return found
@@ -184,14 +190,6 @@ interface FoundFrame {
   total?: number | null
   doc: FrameDocument
 }
-
-/** The best of a set. */
-const findFew = (reads: Executor, set: MatchSet, limit: number): Promise<FoundFrame[]> =>
-  readFrames(
-    reads,
-    sql`select ${COLUMNS} from ${fewOf(set)} order by ${sql.raw(ORDERS.relevance)} limit ${limit}`,
-    ORDERS.relevance,
-  )
 
 /** The documents of these rows. The index alone cuts a page: documents are read for its rows only. */
 const readFrames = (reads: Executor, page: SQL, order: string, also = sql``): Promise<FoundFrame[]> =>

@@ -3,7 +3,7 @@ import type { FrameFilters } from '../library-search.ts'
 import type { Concept } from '../text/query.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { ttlCached } from '../ttl-cache.ts'
-import { nearlyScoreOf, partly, ranked, scoreOf } from './rank.ts'
+import { nearlyScoreOf, partly, scoreOf } from './rank.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { anyOf, anyOfSome, atLeast, fixedOf, singlesOf, tsquery } from './tsquery.ts'
 import { whereOf } from './where.ts'
@@ -23,6 +23,8 @@ export interface Asked {
 export interface MatchSet {
   /** How many words each of them meets. */
   level: number
+  /** The words that it chooses among, in the order of `held`. */
+  found: readonly Sense[]
   /** Whether each of them has every word as a word, an attribute or a synonym. */
   isFull: boolean
   /** What their texts and attributes have; undefined without words. */
@@ -41,7 +43,7 @@ const MAX_CHOSEN = 6
 /** A frame of a word beyond this says no more about it. */
 const MAX_COUNTED = 10_000
 /** Of partial matches no more than the strongest of so many are ranked. */
-const FEW_RANKED = 4_000
+export const FEW_RANKED = 4_000
 /** Where the matches are too many, the strongest of them are ranked first, then the next ones: a total order too. */
 export const TIER = 4_800
 
@@ -53,6 +55,7 @@ export function wholeSet({ filters, senses, found, excluded, common }: Asked): M
   const words = tsquery(atLeast({ senses: found, excluded }, found.length)!)
   return {
     level: found.length,
+    found,
     isFull,
     words,
     where: whereOf(filters, words),
@@ -67,15 +70,19 @@ export function wholeSet({ filters, senses, found, excluded, common }: Asked): M
 /** The frames that meet so many words. What is in quotes is never dropped. */
 export function setWith({ filters, senses, found, excluded, common }: Asked, level: number): MatchSet {
   const words = tsquery(atLeast({ senses: found, excluded }, level)!)
-  return {
-    level,
-    isFull: false,
-    words,
-    where: whereOf(filters, words),
-    scored: (source) => partly(source, found, senses.length),
-    isLarge: areManyWith(found, level, common),
-    isByIndex: false,
-  }
+  return partialSet(
+    { senses, found },
+    { level, words, where: whereOf(filters, words), isLarge: areManyWith(found, level, common) },
+  )
+}
+
+/** Frames with some of the words. */
+function partialSet(
+  { senses, found }: Pick<Asked, 'senses' | 'found'>,
+  set: Pick<MatchSet, 'level' | 'words' | 'where' | 'isLarge'>,
+): MatchSet {
+  const scored = (source: SQL) => partly(source, found, senses.length)
+  return { ...set, found, isFull: false, scored, isByIndex: false }
 }
 
 /** The same question with choices made among few concepts: those that the fewest frames meet. */
@@ -105,8 +112,7 @@ export function setsBelow({ filters, senses, found, excluded, common }: Asked, a
     const some = whereOf(filters, words)
     const where = sql`${some} and not (${sql.join(before, sql` or `)})`
     before = [...before, some]
-    const scored = (source: SQL) => partly(source, found, senses.length)
-    sets.push({ level, isFull: false, words, where, scored, isLarge, isByIndex: false })
+    sets.push(partialSet({ senses, found }, { level, words, where, isLarge }))
   }
   const free = found.filter((sense) => !sense.quoted)
   const least = above.level - 1 - fixedLevel
@@ -121,10 +127,6 @@ export function setsBelow({ filters, senses, found, excluded, common }: Asked, a
   add(singlesOf(free), 0, true)
   return sets
 }
-
-/** The frames of a set that are ranked for a short list. */
-export const fewOf = ({ where, isLarge, scored }: MatchSet): SQL =>
-  scored(ranked(where, isLarge ? FEW_RANKED : undefined))
 
 /** How many frames have the commonest words, by PostgreSQL's statistics. A small library has no such words. */
 export interface Common {

@@ -55,7 +55,9 @@ function worthOf(sense: Sense): SQL {
   if (text) cases.push(sql`when ${has(text)} then ${number(WORTH.word)}`)
   if (attribute) cases.push(sql`when ${has(attribute)} then ${number(WORTH.attribute)}${moreOf(sense)}`)
   if (synonym) cases.push(sql`when ${has(synonym)} then ${number(WORTH.synonym)}`)
-  if (cases.length === 1) return attribute ? sql`(${number(WORTH.attribute)}${moreOf(sense)})` : number(WORTH.word)
+  // A row that is ranked meets the sense, so that one way alone needs no case.
+  if (cases.length === 1 && attribute) return sql`(${number(WORTH.attribute)}${moreOf(sense)})`
+  if (cases.length === 1) return number(text ? WORTH.word : WORTH.synonym)
   return cases.length > 0 ? sql`case ${sql.join(cases, sql` `)} else 0 end` : number(WORTH.guess)
 }
 

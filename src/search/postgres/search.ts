@@ -39,18 +39,19 @@ export function openPostgresSearch(
   const db = drizzle(pool)
   const readModel = { pool, common: openCommon(db, manyFrames) }
   const techniques = () => loadTechniques(db)
-  const techniqueWords = openTechniqueWords(techniques)
+  const version = async () => {
+    const [row] = await rowsOf<{ version: string }>(
+      db,
+      sql`select left(generation::text, 8) || '-' || version as version from read_models where engine = 'postgres'`,
+    )
+    return row?.version ?? '0'
+  }
+  const techniqueWords = openTechniqueWords({ version, techniques })
 
   return {
     engine: 'postgres',
 
-    async version() {
-      const [row] = await rowsOf<{ version: string }>(
-        db,
-        sql`select left(generation::text, 8) || '-' || version as version from read_models where engine = 'postgres'`,
-      )
-      return row?.version ?? '0'
-    },
+    version,
 
     async asOf() {
       const [row] = await rowsOf<{ at: string | null }>(
@@ -79,7 +80,10 @@ export function openPostgresSearch(
       return ids.flatMap((id) => documents.get(id) ?? [])
     },
 
-    similar: async (id, query) => findSimilar(db, id, await withCurrentSlugs(query, techniques)),
+    async similar(id, query) {
+      const current = await withCurrentSlugs(query, techniques)
+      return inSnapshot(pool, (reads) => findSimilar(reads, id, current))
+    },
     video: (id) => findVideo(db, id),
     videos: (query) => loadVideos(db, query),
     brands: (query) => loadBrands(db, query),

@@ -1,12 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
 import { mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../score.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
-import { FRAMES, rowsOf } from './tables.ts'
+import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { quoted } from './tsquery.ts'
 import { whereOf } from './where.ts'
 
@@ -17,20 +16,18 @@ const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone
 
 /** The frames most like one, chosen among candidates from indexes. Techniques of the filters are current slugs. */
 export async function findSimilar(
-  db: NodePgDatabase,
+  reads: Executor,
   id: string,
   { filters, limit, otherVideos = false }: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
 ): Promise<Hit<FrameDocument>[] | undefined> {
-  const me = (await documentsOf(db, 'frames', [id])).get(id)
+  const me = (await documentsOf(reads, 'frames', [id])).get(id)
   if (!me) return undefined
   const isAskedFor = filters.video?.includes(me.video_id) && !otherVideos
   const isOther = isAskedFor ? sql`true` : sql`video_id <> ${me.video_id}`
   const where = sql`${whereOf(filters)} and id <> ${me.id}`
-  const [others, own] = await Promise.all([
-    candidateIds(db, me, sql`${where} and ${isOther}`, limit),
-    isAskedFor || otherVideos ? [] : candidateIds(db, me, sql`${where} and not ${isOther}`, 1),
-  ])
-  const documents = [...(await documentsOf(db, 'frames', [...others, ...own])).values()]
+  const others = await candidateIds(reads, me, sql`${where} and ${isOther}`, limit)
+  const own = isAskedFor || otherVideos ? [] : await candidateIds(reads, me, sql`${where} and not ${isOther}`, 1)
+  const documents = [...(await documentsOf(reads, 'frames', [...others, ...own])).values()]
   const isOwn = ({ video_id }: FrameDocument) => !isAskedFor && video_id === me.video_id
   const [mine, theirs] = [documents.filter(isOwn), documents.filter((one) => !isOwn(one))]
   const hits = [...mostAlike(me, mine, 1), ...mostAlike(me, theirs, limit)]
@@ -40,29 +37,28 @@ export async function findSimilar(
   return hits.filter((hit) => isAskedFor || hit === nearest || hit.document.video_id !== me.video_id).slice(0, limit)
 }
 
-function candidateIds(db: NodePgDatabase, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
-  return db.transaction(async (tx) => {
-    // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
-    await tx.execute(
-      sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
-                 set_config('max_parallel_workers_per_gather', '0', true)`,
-    )
-    const { narrow, wide } = candidatesLike(me, others, limit)
-    const idsOf = async (queries: SQL[]) => {
-      if (queries.length === 0) return []
-      return (await rowsOf<{ id: string }>(tx, sql.join(queries, sql` union `))).map((row) => row.id)
-    }
-    const ids = new Set(await idsOf(narrow))
-    // In a small library few frames share this much, and a wider search costs little.
-    if (ids.size < ENOUGH_CANDIDATES) for (const found of await idsOf(wide)) ids.add(found)
-    if (ids.size < limit) {
-      // The filters leave few frames, or this one shares nothing: the least unlike are better than none.
-      await tx.execute(sql`set local enable_seqscan to default`)
-      const rest = sql`select id from ${FRAMES} where ${others} order by ${BY_STRENGTH} limit ${MAX_CANDIDATES}`
-      for (const found of await idsOf([rest])) ids.add(found)
-    }
-    return [...ids]
-  })
+/** Within a transaction, whose planner it sets. */
+async function candidateIds(reads: Executor, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
+  // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
+  await reads.execute(
+    sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+               set_config('max_parallel_workers_per_gather', '0', true)`,
+  )
+  const { narrow, wide } = candidatesLike(me, others, limit)
+  const idsOf = async (queries: SQL[]) => {
+    if (queries.length === 0) return []
+    return (await rowsOf<{ id: string }>(reads, sql.join(queries, sql` union `))).map((row) => row.id)
+  }
+  const ids = new Set(await idsOf(narrow))
+  // In a small library few frames share this much, and a wider search costs little.
+  if (ids.size < ENOUGH_CANDIDATES) for (const found of await idsOf(wide)) ids.add(found)
+  await reads.execute(sql`set local enable_seqscan to default`)
+  if (ids.size < limit) {
+    // The filters leave few frames, or this one shares nothing: the least unlike are better than none.
+    const rest = sql`select id from ${FRAMES} where ${others} order by ${BY_STRENGTH} limit ${MAX_CANDIDATES}`
+    for (const found of await idsOf([rest])) ids.add(found)
+  }
+  return [...ids]
 }
 
 /**

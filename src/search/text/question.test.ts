@@ -31,6 +31,15 @@ test('a query is words and phrases; the last word may be a beginning, an open qu
     { words: ['big', 'kite'], exact: true, unfinished: false },
     { words: ['lam'], exact: false, unfinished: true },
   ])
+  // What is left out or cut off may stand behind it: then it is whole.
+  const isBeginning = (q: string) => parseQuery(q).at(-1)!.unfinished
+  expect(['lapto', 'lapto -dark', 'lapto without dark', 'lapto the'].map(isBeginning)).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ])
+  expect(isBeginning(Array.from({ length: 12 }, (_, n) => `word${n}`).join(' '))).toBe(false)
   expect(parseQuery('“red kite”')).toEqual([{ words: ['red', 'kite'], exact: true, unfinished: false }])
   expect(parseQuery('"red ki').map(({ words: list, exact }) => [list, exact])).toEqual([
     [['red'], false],

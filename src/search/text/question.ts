@@ -58,7 +58,8 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
   })
   const { wanted, ignored } = cut(read)
   const last = wanted.at(-1)
-  if (last && !last.exact && last.words.length === 1 && read.at(-1)!.weighs) last.unfinished = true
+  const isLast = last?.words.length === 1 && last.words[0] === tokenize(q).at(-1)?.word
+  if (last && !last.exact && isLast) last.unfinished = true
   return { wanted, excluded, ignored }
 }
 
