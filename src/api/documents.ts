@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { notFound } from '../errors.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
-import { CompressibleBody, isMet, preferredEncoding, sendBody } from '../http/response-body.ts'
+import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { describeData, describeEvents, type EventDocument } from './asyncapi.ts'
 import { describeForModels, type ToolNames } from './llms-text.ts'
 
@@ -164,7 +164,7 @@ function textSender(type: string, make: () => string): TextSender {
       Vary: 'Accept-Encoding',
       'Access-Control-Allow-Origin': '*',
     })
-    if (isMet(req.headers['if-none-match'], etag)) res.status(304).end()
+    if (isNoneMatchMet(req.headers['if-none-match'], etag)) res.status(304).end()
     else await sendBody(req, res, body, { type, encoding: preferredEncoding(req) })
   }
 }

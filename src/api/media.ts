@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { isAny, isMet } from '../http/response-body.ts'
+import { isAny, isNoneMatchMet } from '../http/response-body.ts'
 import { toImageKey } from '../media/image-name.ts'
 
 export interface MediaDeps {
@@ -27,7 +27,7 @@ export const mediaEndpoints = [
       const key = toImageKey(name)
       if (!key) throw notFound('image')
       const etag = `"${name}"`
-      const isCurrent = isMet(req.headers['if-none-match'], etag)
+      const isCurrent = isNoneMatchMet(req.headers['if-none-match'], etag)
       // `*` asks whether there is an image at all.
       const image = isCurrent && !isAny(req.headers['if-none-match']) ? undefined : await readImage(key)
       if (!image && (!isCurrent || isAny(req.headers['if-none-match']))) throw notFound('image')

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { contextOf } from './edge.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
-import { CompressibleBody, encodingReader, isAny, isMet, sendBody } from './response-body.ts'
+import { CompressibleBody, encodingReader, isAny, isNoneMatchMet, sendBody } from './response-body.ts'
 import { keptOrInTurn, type TakeTurn } from './search-concurrency.ts'
 import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 
@@ -54,7 +54,7 @@ export function openCachedReads(
     if (version === undefined) res.setHeader('Cache-Control', 'no-store')
     else {
       const etag = tagOf(version, name)
-      if (isMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
+      if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
       setKept(res, etag)
     }
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
@@ -66,7 +66,7 @@ export function openCachedReads(
     const etag = tagOf(version, name)
     const condition = req.headers['if-none-match']
     // `*` asks whether there is an answer at all, which the version does not say.
-    if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
+    if (isNoneMatchMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
     if (!cache.isKept(name, version)) chargeSearch(req, toRead())
     const asked = { key: name, subject: contextOf(req).address }
     await send(req, res, name, await keptOrInTurn({ kept: cache, takeTurn }, asked, () => toBody(toRead())))

@@ -5,7 +5,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { notFound } from '../errors.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
-import { CompressibleBody, isMet, preferredEncoding, sendBody } from '../http/response-body.ts'
+import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { placeholderStyles } from './frame-card.ts'
 
@@ -61,7 +61,7 @@ export function loadAssets(limits: LocalLimits): Assets {
     if (!file) throw notFound('file')
     const { body, type, etag } = file
     res.set({ 'Cache-Control': 'public, max-age=31536000, immutable', ETag: etag, Vary: 'Accept-Encoding' })
-    if (isMet(req.headers['if-none-match'], etag)) {
+    if (isNoneMatchMet(req.headers['if-none-match'], etag)) {
       res.status(304).end()
       return
     }

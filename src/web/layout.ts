@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Response } from 'express'
-import { type CompressibleBody, isMet, preferredEncoding, sendBody } from '../http/response-body.ts'
+import { type CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, trusted } from './html.ts'
 
@@ -180,7 +180,7 @@ export function sendPage(
   if (res.get('Cache-Control') !== 'no-store') {
     const etag = `W/"${hash('sha256', page.bytes, 'base64url').slice(0, 22)}"`
     res.set('ETag', etag)
-    if (isMet(res.req.headers['if-none-match'], etag)) {
+    if (isNoneMatchMet(res.req.headers['if-none-match'], etag)) {
       res.status(304).end()
       return
     }

@@ -13,12 +13,12 @@ import { adviceFor } from './advice.ts'
 import { countFacets, noCounts } from './facets.ts'
 import {
   type Asked,
-  type Common,
   FEW_RANKED,
   type MatchSet,
   mostSelective,
   setsBelow,
   setWith,
+  type TermStats,
   TIER,
   wholeSet,
 } from './match-set.ts'
@@ -30,7 +30,7 @@ import { readSenses } from './words.ts'
 /** What a search reads from. */
 export interface ReadModel {
   pool: pg.Pool
-  common(): Promise<Common>
+  common(): Promise<TermStats>
 }
 
 /** A page of the wall. Techniques of the query are current slugs. */
@@ -48,7 +48,7 @@ export const askedOf = (
   filters: FrameFilters,
   { excluded }: Pick<Question, 'excluded'>,
   senses: readonly Sense[],
-  common: Common,
+  common: TermStats,
 ): Asked => ({ filters, senses, found: senses.filter(isFound), excluded, common })
 
 /** Whether there is something to look for: a word that the library may have, or one that is excluded. */

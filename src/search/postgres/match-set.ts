@@ -16,7 +16,7 @@ export interface Asked {
   /** Of these, those that the library may have. */
   found: readonly Sense[]
   excluded: readonly Concept[]
-  common: Common
+  common: TermStats
 }
 
 /** Frames that meet as many words of a question, and how they are ranked. */
@@ -129,7 +129,7 @@ export function setsBelow({ filters, senses, found, excluded, common }: Asked, a
 }
 
 /** How many frames have the commonest words, by PostgreSQL's statistics. A small library has no such words. */
-export interface Common {
+export interface TermStats {
   counts: ReadonlyMap<string, number>
   /** All frames of the library. */
   frames: number
@@ -139,10 +139,10 @@ export interface Common {
 
 const KEPT_MS = 60_000
 
-export const openCommon = (db: Executor, many: number): (() => Promise<Common>) =>
+export const openTermStats = (db: Executor, many: number): (() => Promise<TermStats>) =>
   ttlCached(() => readCommon(db, many), KEPT_MS)
 
-async function readCommon(db: Executor, many: number): Promise<Common> {
+async function readCommon(db: Executor, many: number): Promise<TermStats> {
   const rows = await rowsOf<{ word: string | null; n: number; frames: number }>(
     db,
     sql`
@@ -158,7 +158,7 @@ async function readCommon(db: Executor, many: number): Promise<Common> {
 }
 
 /** Frames that meet a concept: at most this many. A word that is not common counts nothing. */
-function framesWith(sense: Sense, { counts, frames }: Common): number {
+function framesWith(sense: Sense, { counts, frames }: TermStats): number {
   if (counts.size === 0) return 0
   const lexemes = (anyOf(sense) ?? '').match(/(?<=')[^']+(?=')/g) ?? []
   return Math.min(
@@ -168,7 +168,7 @@ function framesWith(sense: Sense, { counts, frames }: Common): number {
 }
 
 /** Frames that meet all of these, if words stood together by chance. */
-const expectedWith = (senses: readonly Sense[], common: Common): number =>
+const expectedWith = (senses: readonly Sense[], common: TermStats): number =>
   senses.reduce((left, sense) => (left * framesWith(sense, common)) / Math.max(1, common.frames), common.frames)
 
 /**
@@ -176,14 +176,14 @@ const expectedWith = (senses: readonly Sense[], common: Common): number =>
  * numbers: of frames if words stood together by chance, and of frames with the rarest word. Choosing the strongest
  * takes as long as ranking all of 25,000 frames: both read each frame once.
  */
-function areManyWithAll(senses: readonly Sense[], common: Common): boolean {
+function areManyWithAll(senses: readonly Sense[], common: TermStats): boolean {
   if (senses.length === 0) return true
   const rarest = Math.min(...senses.map((sense) => framesWith(sense, common)))
   return Math.sqrt(rarest * expectedWith(senses, common)) > 2 * common.many
 }
 
 /** Whether the frames that meet `least` of these may be too many: each has one that is not of the commonest. */
-function areManyWith(senses: readonly Sense[], least: number, common: Common): boolean {
+function areManyWith(senses: readonly Sense[], least: number, common: TermStats): boolean {
   const counts = senses.map((sense) => framesWith(sense, common)).sort((a, b) => a - b)
   return counts.slice(0, counts.length - least + 1).reduce((sum, n) => sum + n, 0) > common.many
 }

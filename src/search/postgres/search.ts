@@ -17,7 +17,7 @@ import {
 } from './documents.ts'
 import { findFrames } from './frames.ts'
 import { searchGroups } from './groups.ts'
-import { openCommon } from './match-set.ts'
+import { openTermStats } from './match-set.ts'
 import { findSequences } from './sequences.ts'
 import { findSimilar } from './similar.ts'
 import { inSnapshot, rowsOf } from './tables.ts'
@@ -37,7 +37,7 @@ export function openPostgresSearch(
   { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {},
 ): ReadModelSearch {
   const db = drizzle(pool)
-  const readModel = { pool, common: openCommon(db, manyFrames) }
+  const readModel = { pool, common: openTermStats(db, manyFrames) }
   const techniques = () => loadTechniques(db)
   const version = async () => {
     const [row] = await rowsOf<{ version: string }>(

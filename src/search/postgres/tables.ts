@@ -23,7 +23,7 @@ export const ENTRIES = sql.raw(`${LIVE}.entries`)
 /** Reads that see the library at one moment. */
 export interface Snapshot extends Executor {
   /** Runs a statement of fixed text: each connection plans it once, for any values. */
-  kept<T>(name: string, text: string, values: readonly unknown[]): Promise<T[]>
+  prepared<T>(name: string, text: string, values: readonly unknown[]): Promise<T[]>
 }
 
 /** The words of a question and its frames must be of one moment: a word that comes in between is not looked for. */
@@ -34,7 +34,7 @@ export async function inSnapshot<T>(pool: pg.Pool, read: (reads: Snapshot) => Pr
     await client.query('begin isolation level repeatable read read only')
     const answer = await read({
       execute: (query: SQL) => db.execute(query),
-      kept: async <R>(name: string, text: string, values: readonly unknown[]) =>
+      prepared: async <R>(name: string, text: string, values: readonly unknown[]) =>
         (await client.query({ name, text, values: [...values] })).rows as R[],
     })
     await client.query('commit')

@@ -35,7 +35,11 @@ export async function readSenses(
   if (words.length + also.length > 0) {
     const beginnings = unique(words.map((word) => beginningOf(stemOf(word))))
     const values = [unique([...words, ...also]), beginnings, [...scopes, 'names', 'named']]
-    for (const { scope, word } of await reads.kept<{ scope: string; word: string }>('question_words', WORDS, values))
+    for (const { scope, word } of await reads.prepared<{ scope: string; word: string }>(
+      'question_words',
+      WORDS,
+      values,
+    ))
       held.set(scope, (held.get(scope) ?? new Set()).add(word))
   }
   const found = new Map(scopes.map((scope) => [scope, sensesOf(inScope(concepts, scope), knownIn(scope, held))]))
@@ -74,7 +78,7 @@ async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): 
     }),
   )
   if (open.length === 0) return
-  const rows = await reads.kept<Candidate & { n: number }>('question_guesses', GUESSES, [
+  const rows = await reads.prepared<Candidate & { n: number }>('question_guesses', GUESSES, [
     open.map(({ scope }) => scope),
     open.map(({ word }) => word),
     open.map(({ sense }) => sense.unfinished),
