@@ -1,7 +1,7 @@
 import type { FrameFeatures } from '../shots/features.ts'
 import { isPartOf } from './drawn-pictures.ts'
 import type { PickCandidate } from './kept-frames.ts'
-import type { YuvPicture } from './measure.ts'
+import { shrinkPicture, type YuvPicture } from './measure.ts'
 
 /** A state of a build-up: a small picture of it. Its full picture is given back. */
 export interface BuildStep {
@@ -39,41 +39,4 @@ export function chooseSteps(steps: readonly BuildStep[], whole: Omit<BuildStep, 
     parts.toSorted((a, b) => Math.abs(a.edges - share * whole.edges) - Math.abs(b.edges - share * whole.edges))[0]
   const chosen = new Set([nearest(1 / 3), nearest(2 / 3)])
   return parts.filter((step) => chosen.has(step)).map(({ small }) => small)
-}
-
-/** Averages of every second pixel of a box, of a planar 4:2:0 picture. The sides stay even. */
-function shrinkPicture({ width, height, data }: YuvPicture, atMost: number): YuvPicture {
-  const w = 2 * Math.max(1, Math.round(Math.min(width, atMost) / 2))
-  const h = 2 * Math.max(1, Math.round((height * w) / width / 2))
-  const small = new Uint8Array((w * h * 3) / 2)
-  const half = { from: { width: width >> 1, height: height >> 1 }, to: { width: w >> 1, height: h >> 1 } }
-  const chroma = (width * height) / 4
-  shrinkPlane(data, { width, height }, small, { width: w, height: h })
-  shrinkPlane(data.subarray(width * height), half.from, small.subarray(w * h), half.to)
-  shrinkPlane(data.subarray(width * height + chroma), half.from, small.subarray((w * h * 5) / 4), half.to)
-  return { width: w, height: h, data: small }
-}
-
-type Size = Pick<YuvPicture, 'width' | 'height'>
-
-function shrinkPlane(from: Uint8Array, size: Size, to: Uint8Array, { width, height }: Size): void {
-  const stepX = size.width / width
-  const stepY = size.height / height
-  for (let row = 0; row < height; row++) {
-    const top = Math.floor(row * stepY)
-    const end = Math.max(top + 1, Math.floor((row + 1) * stepY))
-    for (let column = 0; column < width; column++) {
-      const left = Math.floor(column * stepX)
-      const right = Math.max(left + 1, Math.floor((column + 1) * stepX))
-      let sum = 0
-      let count = 0
-      for (let y = top; y < end; y += 2) {
-        for (let x = left; x < right; x += 2) {
-          sum += from[y * size.width + x]!
-          count++
-        }
-      }
-      to[row * width + column] = sum / count + 0.5
-    }
-  }
 }
