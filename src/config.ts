@@ -88,6 +88,7 @@ const Env = z.object({
   MCP_EVENT_ERRORS: z.enum(['sketch', 'draft'], 'must be sketch or draft').default('sketch'),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOOPS: z.enum(['on', 'off']).default('on'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
   MAX_VIDEO_MINUTES: z.coerce.number().positive().max(600).default(15),
   NODE_ENV: z.string().optional(),
@@ -181,6 +182,8 @@ export interface Config {
   appsChallenge: string | undefined
   ytdlpPath: string | undefined
   logLevel: string
+  /** Whether moving shots get loops. */
+  loops: boolean
   maxUploadBytes: number
   maxVideoSec: number
   production: boolean
@@ -271,6 +274,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
     ytdlpPath: e.YTDLP_PATH,
     logLevel: e.LOG_LEVEL,
+    loops: e.LOOPS === 'on',
     maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
     maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
     production: e.NODE_ENV === 'production',

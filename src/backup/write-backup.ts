@@ -171,6 +171,7 @@ const NAMED_FILES = `
     select image_key as key from frames
     union select thumb_key from frames
     union select build_key from frames where build_key is not null
+    union select loop_key from frames where loop_key is not null
     union select upload_key from videos where upload_key is not null) files
    order by key collate "C"`
 

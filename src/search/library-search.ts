@@ -56,6 +56,8 @@ export interface ShownFrame {
   thumb_path: string
   /** Two states of its build-up, side by side. */
   build_path?: string
+  /** Two seconds of its motion, animated. */
+  loop_path?: string
   placeholder: string
   width: number
   height: number

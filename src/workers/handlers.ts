@@ -61,9 +61,10 @@ export function createHandlers(deps: HandlerDeps): Handlers {
   return {
     'ingest-video': ingestVideo({
       ...attempts,
+      loops: config.loops,
       annotatorVersion: async () => (await deps.activeAnnotator()).version,
     }),
-    'measure-draft': measureDraft({ ...attempts, annotator: measuringAnnotator }),
+    'measure-draft': measureDraft({ ...attempts, loops: false, annotator: measuringAnnotator }),
     'annotate-frames': annotateFrames({
       db,
       store,

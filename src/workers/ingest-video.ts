@@ -4,7 +4,7 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { frameIdOf } from '../library/videos/identity.ts'
 import { beginVideo, recordFailure, recordProgress, refundAttempt } from '../library/videos/ingest-progress.ts'
 import { recordExtraction } from '../library/videos/record-extraction.ts'
-import { buildKeyOf, imageKeysOf } from '../media/image-name.ts'
+import { extraKeyOf, imageKeysOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction } from '../video/extract/extract.ts'
@@ -64,6 +64,9 @@ async function storeImages(
     const keys = imageKeysOf(id, frame.imageSha256)
     await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
     await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
-    if (frame.build) await store.put(buildKeyOf(id, frame.build.sha256), await readFile(frame.build.path), 'image/webp')
+    for (const kind of ['build', 'loop'] as const) {
+      const extra = frame[kind]
+      if (extra) await store.put(extraKeyOf(id, kind, extra.sha256), await readFile(extra.path), 'image/webp')
+    }
   }
 }

@@ -55,12 +55,12 @@ export interface FullLibrary {
   dead: { endpointId: string; eventId: string; secret: string }
 }
 
-/** Gives every table a row, by what the service itself does. No worker may run yet. Adds six images. */
+/** Gives every table a row, by what the service itself does. No worker may run yet. Adds seven images. */
 export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLibrary> {
   const sourceKey = `sha256:${createHash('sha256').update(UPLOADED).digest('hex')}`
   const video = await seedWithImages(db, media, {
     sourceKey,
-    frames: [{ caption: 'a zeppelin' }, { caption: 'a zeppelin too' }, { caption: 'and its hangar' }],
+    frames: [{ caption: 'a zeppelin' }, { caption: 'a zeppelin too' }, { caption: 'and its hangar', loop: true }],
   })
   const { id: accountId } = await createAccount(db, { email: 'everything@example.com', role: 'member', plan: 'pro' })
   const session = await useAccount(db, accountId)

@@ -67,11 +67,11 @@ export async function seedWithImages(db: Db, media: MediaStore, seed: SeedVideo 
 }
 
 export async function imageKeys(db: Db, videoId: string): Promise<string[]> {
-  const { rows } = await db.$client.query<{ image_key: string; thumb_key: string }>(
-    'select image_key, thumb_key from frames where video_id = $1 order by id',
+  const { rows } = await db.$client.query<{ keys: (string | null)[] }>(
+    'select array[image_key, thumb_key, build_key, loop_key] as keys from frames where video_id = $1 order by id',
     [videoId],
   )
-  return rows.flatMap((row) => [row.image_key, row.thumb_key])
+  return rows.flatMap(({ keys }) => keys.filter((key) => key !== null))
 }
 
 /** Bytes that belong to a key. Big enough not to be compressed into nothing. */

@@ -74,6 +74,7 @@ export function jobFixture() {
         },
         annotatorVersion: async () => annotator.version,
         maxDurationSec: 900,
+        loops: true,
         scratchRoot: join(service.config.dataDir, 'scratch'),
         logger: service.logger,
         faultPoint: () => undefined,

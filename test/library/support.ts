@@ -78,7 +78,7 @@ export function values(
 export const FILM_HEAD = '\0\0\0\x14ftypisom'
 
 /** Extracts frames without a film: one a second, as many as the first line of the "file" says, all different. */
-export async function extractFromNumber({ file, scratchDir, signal }: ExtractOptions): Promise<Extraction> {
+export async function extractFromNumber({ file, scratchDir, signal, loops }: ExtractOptions): Promise<Extraction> {
   signal.throwIfAborted()
   const { readFile } = await import('node:fs/promises')
   const [count, detector = 'counting-1', ...skipped] = (await readFile(file, 'utf8'))
@@ -111,8 +111,8 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
       imageBytes: image.length,
       imageSha256: createHash('sha256').update(image).digest('hex'),
       thumbPath: imagePath,
-      build:
-        n === 0 ? { path: imagePath, sha256: createHash('sha256').update('build').update(image).digest('hex') } : null,
+      build: n === 0 ? { path: imagePath, sha256: sha256('build', image) } : null,
+      loop: loops && n % 4 === 1 ? { path: imagePath, sha256: sha256('loop', image) } : null,
     })
   }
   return {
@@ -135,6 +135,8 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
     detector: { version: detector, parameters: {} },
   }
 }
+
+const sha256 = (name: string, bytes: Buffer) => createHash('sha256').update(name).update(bytes).digest('hex')
 
 const pictures = new Map<number, Promise<Buffer>>()
 

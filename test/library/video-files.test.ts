@@ -21,7 +21,7 @@ test('a deleted video’s images go; the same file again gives the same ids and 
   await service.drain()
   const ids = (await frameRows(service, first.id)).map((row) => row.id)
   expect(ids).toEqual([0, 1, 2, 3].map((second) => frameIdOf(first.id, second * 1000)))
-  expect((await storedFiles()).length).toBe(10)
+  expect((await storedFiles()).length).toBe(11)
 
   // Deletes and adds the video again, many times: removing the old files must never remove the new ones.
   for (let round = 0; round < 5; round++) {
@@ -34,13 +34,51 @@ test('a deleted video’s images go; the same file again gives the same ids and 
   expect((await frameRows(service, first.id)).map((row) => row.id)).toEqual(ids)
   expect(await checkStorage(service.stores.db, openMediaStore(service.config), { remove: false })).toMatchObject({
     missing_count: 0,
-    files: 10,
+    files: 11,
   })
 
   await deleteVideo(service.stores.db, first.id)
   await service.drain()
   expect(await storedFiles()).toEqual([])
   expect((await service.get('/api/frames')).json.frames).toEqual([])
+})
+
+test('a loop is served with its frame, and goes with a re-extraction that makes none', async () => {
+  let loops = true
+  const extract: typeof extractFromNumber = (options) => extractFromNumber({ ...options, loops })
+  service = await open(annotator, { workerOptions: { extract } })
+  const { db } = service.stores
+  const store = openMediaStore(service.config)
+  const video = await addVideo(service, 2)
+  await service.drain()
+  const loopsOf = async () => {
+    const { frames } = (await service.get(`/api/videos/${video}/frames`)).json
+    return frames.map(({ loop_url }: { loop_url: string | null }) => loop_url)
+  }
+  const [none, url] = await loopsOf()
+  expect([none, url]).toEqual([null, expect.stringMatching(/^http:\/\/frames\.test\/media\/[\w-]+-loop\.webp$/)])
+  const address = url.replace('http://frames.test', service.url)
+  const answer = await fetch(address)
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-type': 'image/webp',
+    'cache-control': 'public, max-age=31536000, immutable',
+  })
+
+  loops = false
+  await retryVideo(db, video, { again: true })
+  await service.drain()
+  expect(await loopsOf()).toEqual([null, null])
+  const ancient = new Date(Date.now() - 3 * 3_600_000)
+  for (const path of await storedFiles()) await utimes(path, ancient, ancient)
+  expect(await checkStorage(db, store, { remove: true })).toMatchObject({ orphans: 1, removed: 1, missing_count: 0 })
+  expect((await fetch(address)).status).toBe(404)
+})
+
+test('with LOOPS=off no frame gets a loop', async () => {
+  service = await open(annotator, { env: { LOOPS: 'off' } })
+  const video = await addVideo(service, 2)
+  await service.drain()
+  expect((await frameRows(service, video)).map(({ loop_key }) => loop_key)).toEqual([null, null])
 })
 
 test('the same file again mends a copy that was lost, and leaves no second one', async () => {

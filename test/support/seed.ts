@@ -5,7 +5,7 @@ import { techniques } from '../../src/db/schema/techniques.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvents } from '../../src/events/append.ts'
 import { frameIdOf, videoIdOf } from '../../src/library/videos/identity.ts'
-import { imageKeysOf } from '../../src/media/image-name.ts'
+import { extraKeyOf, imageKeysOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 
 export interface SeedFrame {
@@ -32,6 +32,8 @@ export interface SeedFrame {
   emptyShare?: number | null
   ink?: string | null
   ground?: string | null
+  /** Its motion is kept as a loop; no file is written. */
+  loop?: boolean
 }
 
 export interface SeedVideo {
@@ -161,6 +163,7 @@ export function toFrameRow(
     imageKey: keys.image,
     thumbKey: keys.thumb,
     buildKey: null,
+    loopKey: frame.loop ? extraKeyOf(id, 'loop', hash) : null,
     imageBytes: 40_000,
     imageSha256: hash,
     placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',

@@ -53,6 +53,8 @@ export const frames = pgTable(
     thumbKey: text('thumb_key').notNull(),
     /** Two states of its build-up, side by side. Null where nothing was built up. */
     buildKey: text('build_key'),
+    /** Two seconds of its motion, animated. Null where little moves, and of all but the liveliest of its film. */
+    loopKey: text('loop_key'),
     imageBytes: integer('image_bytes').notNull(),
     imageSha256: text('image_sha256').notNull(),
     /** thumbhash, base64. */
@@ -117,6 +119,7 @@ export const frames = pgTable(
     index('frames_image_key_idx').on(t.imageKey),
     index('frames_thumb_key_idx').on(t.thumbKey),
     index('frames_build_key_idx').on(t.buildKey).where(sql`build_key is not null`),
+    index('frames_loop_key_idx').on(t.loopKey).where(sql`loop_key is not null`),
     index('frames_kind_idx').on(t.kind),
     index('frames_tone_idx').on(t.tone),
     index('frames_subject_idx').on(t.subject),

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { buildKeyOf, imageKeysOf } from '../../media/image-name.ts'
+import { extraKeyOf, imageKeysOf } from '../../media/image-name.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { type Kind, MAX_TEXT } from '../../vocabulary.ts'
 import { recordFilm } from '../films/films.ts'
@@ -92,7 +92,8 @@ function toFrameRow(
     height: frame.height,
     imageKey: keys.image,
     thumbKey: keys.thumb,
-    buildKey: frame.build && buildKeyOf(id, frame.build.sha256),
+    buildKey: frame.build && extraKeyOf(id, 'build', frame.build.sha256),
+    loopKey: frame.loop && extraKeyOf(id, 'loop', frame.loop.sha256),
     imageBytes: frame.imageBytes,
     imageSha256: frame.imageSha256,
     placeholder: frame.placeholder,
@@ -135,7 +136,8 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
         set: overwritten(),
         setWhere: sql`frames.image_sha256 <> excluded.image_sha256
           or frames.kind <> excluded.kind or frames.reason <> excluded.reason
-          or frames.rest is distinct from excluded.rest or frames.build_key is distinct from excluded.build_key`,
+          or frames.rest is distinct from excluded.rest or frames.build_key is distinct from excluded.build_key
+          or frames.loop_key is distinct from excluded.loop_key`,
       })
 }
 

@@ -94,7 +94,7 @@ async function namedKeys(db: DbOrTx, keys: readonly string[]): Promise<Set<strin
   const { rows } = await db.execute<{ key: string }>(sql`
     with k as (select unnest(${sql.param([...keys])}::text[]) as key)
     select key from k where exists (select 1 from frames f
-                                     where f.image_key = key or f.thumb_key = key or f.build_key = key)
+                                     where key in (f.image_key, f.thumb_key, f.build_key, f.loop_key))
                          or exists (select 1 from videos v where v.upload_key = key)`)
   return new Set(rows.map((row) => row.key))
 }
@@ -102,14 +102,11 @@ async function namedKeys(db: DbOrTx, keys: readonly string[]): Promise<Set<strin
 async function* keysOfRecord(db: Db): AsyncIterable<string> {
   let after = ''
   for (;;) {
-    const { rows } = await db.execute<{ id: string; image_key: string; thumb_key: string; build_key: string | null }>(
-      sql`select id, image_key, thumb_key, build_key from frames where id > ${after} order by id limit ${BATCH}`,
+    const { rows } = await db.execute<{ id: string; keys: string[] }>(
+      sql`select id, array_remove(array[image_key, thumb_key, build_key, loop_key], null) as keys
+            from frames where id > ${after} order by id limit ${BATCH}`,
     )
-    for (const row of rows) {
-      yield row.image_key
-      yield row.thumb_key
-      if (row.build_key !== null) yield row.build_key
-    }
+    for (const { keys } of rows) yield* keys
     if (rows.length < BATCH) return
     after = rows.at(-1)!.id
   }

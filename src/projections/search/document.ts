@@ -86,6 +86,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     image_path: `/media/${names.image}`,
     thumb_path: `/media/${names.thumb}`,
     ...(row.buildKey === null ? {} : { build_path: `/media/${toImageName(row.buildKey)}` }),
+    ...(row.loopKey === null ? {} : { loop_path: `/media/${toImageName(row.loopKey)}` }),
     placeholder: row.placeholder,
     width: row.width,
     height: row.height,

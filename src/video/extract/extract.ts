@@ -40,6 +40,8 @@ export interface Extraction {
 export interface ExtractOptions extends DecodeOptions {
   /** How long reading the header may take. */
   probeTimeoutMs?: number
+  /** Whether moving shots get loops. Default: none does. */
+  loops?: boolean
   onProgress?: (progress: { stage: 'probe' | 'shots' | 'images'; done: number; total: number | null }) => void
 }
 
@@ -87,7 +89,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
     release,
     onWritten: (done) => onProgress?.({ stage: 'images', done, total: null }),
   })
-  const analysis = createFrameAnalysis({ take: writer.write, release })
+  const analysis = createFrameAnalysis({ take: writer.write, release, withLoops: options.loops })
   const total = probe.durationKnown ? Math.max(1, Math.round(probe.durationSec * probe.fps)) : null
   try {
     await decodeVideo(options, probe, (decoding) => {
@@ -105,6 +107,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
     const { boundaries, endMs } = analysis
     checkLength(endMs / 1000, probe, limits.maxDurationSec)
     analysis.finish()
+    for (const loop of analysis.loops) writer.writeLoop(loop)
     await writer.finish()
     options.signal.throwIfAborted()
     const { frames } = writer

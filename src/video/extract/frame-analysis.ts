@@ -3,6 +3,7 @@ import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
 import { copyFeatures, createFrameMeter, KEPT_BYTES } from '../shots/features.ts'
 import { createFilmMeter, type FilmMeter } from './film-meter.ts'
 import type { PassedOver, PickCandidate, PickedFrame } from './kept-frames.ts'
+import { createLoopFinder, type Loop } from './loops.ts'
 import { measureSharpness, type YuvPicture } from './measure.ts'
 import { createPicker } from './picks.ts'
 import { createRestMeter, type Held, type RestMeter } from './rest-meter.ts'
@@ -22,6 +23,8 @@ export interface FrameAnalysis {
   still(picture: YuvPicture): void
   readonly passedOver: readonly PassedOver[]
   readonly film: Pick<FilmMeter, 'shot' | 'film'>
+  /** Of the frames with most motion, if they were asked for. */
+  readonly loops: readonly Loop[]
   /** Hands over the last picks. */
   finish(): void
 }
@@ -33,14 +36,17 @@ export interface FrameAnalysis {
 export function createFrameAnalysis({
   take,
   release,
+  withLoops = false,
 }: {
   take: (picked: PickedFrame, motion: number) => void
   release: (memory: Uint8Array) => void
+  withLoops?: boolean | undefined
 }): FrameAnalysis {
   const detector = createShotDetector()
   const meter = createFrameMeter()
   const film = createFilmMeter()
   const rests = createRestMeter()
+  const loops = withLoops ? createLoopFinder(film) : null
   const picker = createPicker(({ picture }) => release(picture.data))
   const boundaries: Boundary[] = []
   // The detector's memory is a ring that is reused: otherwise the garbage collector would be busier than the detector.
@@ -54,7 +60,11 @@ export function createFrameAnalysis({
   let endMs = 0
 
   function pairStills(): void {
-    while (stills.length > 0 && awaited.length > 0) picker.add(toCandidate(awaited.shift()!, stills.shift()!, rests))
+    while (stills.length > 0 && awaited.length > 0) {
+      const candidate = toCandidate(awaited.shift()!, stills.shift()!, rests)
+      loops?.still(candidate)
+      picker.add(candidate)
+    }
   }
 
   function addBoundaries(found: Boundary[]): void {
@@ -64,14 +74,21 @@ export function createFrameAnalysis({
     }
   }
 
-  function takeAll(picks: PickedFrame[]): void {
-    for (const picked of picks) take(picked, motionAt(recent, picked.candidate.tMs))
+  function takeAll(picks: PickedFrame[], certainMs: number): void {
+    for (const picked of picks) {
+      take(picked, motionAt(recent, picked.candidate.tMs))
+      loops?.picked(picked.candidate.tMs)
+    }
+    loops?.advance(certainMs, boundaries)
   }
 
   return {
     boundaries,
     passedOver: picker.passedOver,
     film,
+    get loops() {
+      return loops?.chosen ?? []
+    },
     get count() {
       return count
     },
@@ -95,8 +112,9 @@ export function createFrameAnalysis({
       addBoundaries(detector.push(frame))
       pairStills()
       // A frame is decided only after its still has come, so that picks do not depend on the timing of the pipes.
-      if (count % DECIDE_EVERY === 0)
-        takeAll(picker.advance(Math.min(detector.certainMs, awaited[0]?.tMs ?? Number.POSITIVE_INFINITY)))
+      if (count % DECIDE_EVERY !== 0) return
+      const certainMs = Math.min(detector.certainMs, awaited[0]?.tMs ?? Number.POSITIVE_INFINITY)
+      takeAll(picker.advance(certainMs), certainMs)
     },
     still(picture) {
       stills.push(picture)
@@ -104,7 +122,7 @@ export function createFrameAnalysis({
     },
     finish() {
       addBoundaries(detector.finish())
-      takeAll(picker.finish())
+      takeAll(picker.finish(), Number.POSITIVE_INFINITY)
     },
   }
 }

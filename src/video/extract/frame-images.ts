@@ -5,6 +5,7 @@ import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { FrameRest, Kind, Tone } from '../../vocabulary.ts'
 import type { PickedFrame } from './kept-frames.ts'
+import type { Loop } from './loops.ts'
 import { differenceHash, measureLuma, shrink, type YuvPicture } from './measure.ts'
 import { measurePalette } from './palette.ts'
 
@@ -39,14 +40,22 @@ export interface ExtractedFrame {
   /** SHA-256 of the 1280-wide bytes, hex. */
   imageSha256: string
   thumbPath: string
-  /** States of its build-up side by side: a WebP file, and the SHA-256 of its bytes, hex. */
-  build: { path: string; sha256: string } | null
+  /** States of its build-up side by side: a WebP file. */
+  build: StoredExtra | null
+  /** Two seconds of its motion: an animated WebP file. */
+  loop: StoredExtra | null
+}
+
+/** A small file that a frame may have beside its images, and the SHA-256 of its bytes, hex. */
+interface StoredExtra {
+  path: string
+  sha256: string
 }
 
 const THUMB_WIDTH = 480
 
-/** Packed RGB of a small picture of the same video. */
-type ToPixels = (picture: YuvPicture) => Uint8ClampedArray
+/** Packed RGB of a small picture of the same video, written to `into` if given. */
+type ToPixels = (picture: YuvPicture, into?: Uint8ClampedArray) => Uint8ClampedArray
 
 /** Measures a picked picture and writes its images. `rgb` holds the picture's packed pixels. */
 export async function writeFrame(
@@ -60,7 +69,7 @@ export async function writeFrame(
   const { palette, shares } = measurePalette(small.rgb)
   const { luma, tone } = measureLuma(small.rgb)
   const { image, thumb } = await encodeImages(rgb, width, height)
-  const name = Math.round(tMs).toString(36)
+  const name = nameOf(tMs)
   const imagePath = join(scratchDir, `${name}.webp`)
   const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
   await writeFile(imagePath, image)
@@ -89,7 +98,30 @@ export async function writeFrame(
     imageSha256: createHash('sha256').update(image).digest('hex'),
     thumbPath,
     build,
+    loop: null,
   }
+}
+
+const nameOf = (tMs: number) => Math.round(tMs).toString(36)
+
+async function store(path: string, bytes: Buffer): Promise<StoredExtra> {
+  await writeFile(path, bytes)
+  return { path, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+/** Writes an animation that repeats for ever. */
+export async function writeLoop(
+  scratchDir: string,
+  { tMs, pictures, delaysMs }: Loop,
+  toPixels: ToPixels,
+): Promise<StoredExtra> {
+  const { width, height } = pictures[0]!
+  const bytes = width * height * 3
+  const rgb = new Uint8ClampedArray(bytes * pictures.length)
+  for (const [n, picture] of pictures.entries()) toPixels(picture, rgb.subarray(n * bytes, (n + 1) * bytes))
+  const raw = { width, height: height * pictures.length, channels: 3 as const, pageHeight: height }
+  const webp = await sharp(rgb, { raw }).webp({ quality: 60, effort: 2, loop: 0, delay: delaysMs }).toBuffer()
+  return store(join(scratchDir, `${nameOf(tMs)}-loop.webp`), webp)
 }
 
 async function writeBuild(path: string, states: readonly YuvPicture[], toPixels: ToPixels) {
@@ -98,8 +130,7 @@ async function writeBuild(path: string, states: readonly YuvPicture[], toPixels:
   const layers = states.map((state, n) => ({ input: Buffer.from(toPixels(state)), raw, left: n * width, top: 0 }))
   const create = { width: width * states.length, height, channels: 3 as const, background: '#000' }
   const strip = await sharp({ create }).composite(layers).webp({ quality: 70 }).toBuffer()
-  await writeFile(path, strip)
-  return { path, sha256: createHash('sha256').update(strip).digest('hex') }
+  return store(path, strip)
 }
 
 /** The two kept sizes, from packed RGB at most 1280 wide. */

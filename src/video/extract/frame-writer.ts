@@ -1,7 +1,8 @@
 import type { Decoding } from './decode.ts'
 import { toImageSize } from './decode-arguments.ts'
-import { type ExtractedFrame, writeFrame } from './frame-images.ts'
+import { type ExtractedFrame, writeFrame, writeLoop } from './frame-images.ts'
 import type { PickedFrame } from './kept-frames.ts'
+import type { Loop } from './loops.ts'
 import { toRgb, type YuvPicture } from './measure.ts'
 import type { Probe } from './probe.ts'
 
@@ -13,6 +14,8 @@ export interface FrameWriter {
   /** Names the decode pass, which is paused while too many pictures wait and stopped when one cannot be written. */
   attach(decoding: Decoding): void
   write(picked: PickedFrame, motion: number): void
+  /** Gives a frame its loop, once the frame is written. */
+  writeLoop(loop: Loop): void
   /** Waits for all pictures. Throws the first failure to write one. */
   finish(): Promise<void>
   /** Drops the pictures that still wait. Resolves when none is being written. */
@@ -35,15 +38,36 @@ export function createFrameWriter(
   let closed = false
   let failure: unknown = null
 
+  const toPixels = (picture: YuvPicture, into?: Uint8ClampedArray) =>
+    toRgb(picture, decoding?.colorSpace ?? null, probe.height, into)
+
   async function writeOne(picked: PickedFrame, motion: number): Promise<void> {
-    if (closed || options.signal.aborted) return
     const { picture } = picked.candidate
-    const colorSpace = decoding?.colorSpace ?? null
-    const pixels = toRgb(picture, colorSpace, probe.height, rgb)
-    const toPixels = (small: YuvPicture) => toRgb(small, colorSpace, probe.height)
+    const pixels = toPixels(picture, rgb)
     frames.push(await writeFrame(options.scratchDir, picked, { rgb: pixels, motion, toPixels }))
     release(picture.data)
     onWritten(frames.length)
+  }
+
+  async function writeOneLoop(loop: Loop): Promise<void> {
+    const frame = frames.find(({ tMs }) => tMs === loop.tMs)
+    if (frame) frame.loop = await writeLoop(options.scratchDir, loop, toPixels)
+  }
+
+  function enqueue(write: () => Promise<void>): void {
+    waiting++
+    if (waiting >= MAX_WAITING) decoding?.hold(true)
+    last = last
+      .then(() => (closed || options.signal.aborted ? undefined : write()))
+      .catch((error) => {
+        closed = true
+        failure ??= error
+        decoding?.stop(error)
+      })
+      .finally(() => {
+        waiting--
+        if (waiting < MAX_WAITING) decoding?.hold(false)
+      })
   }
 
   return {
@@ -51,21 +75,8 @@ export function createFrameWriter(
     attach(started) {
       decoding = started
     },
-    write(picked, motion) {
-      waiting++
-      if (waiting >= MAX_WAITING) decoding?.hold(true)
-      last = last
-        .then(() => writeOne(picked, motion))
-        .catch((error) => {
-          closed = true
-          failure ??= error
-          decoding?.stop(error)
-        })
-        .finally(() => {
-          waiting--
-          if (waiting < MAX_WAITING) decoding?.hold(false)
-        })
-    },
+    write: (picked, motion) => enqueue(() => writeOne(picked, motion)),
+    writeLoop: (loop) => enqueue(() => writeOneLoop(loop)),
     async finish() {
       await last
       if (failure) throw failure
