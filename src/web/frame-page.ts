@@ -1,7 +1,7 @@
 import type { FrameDocument, Hit, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
 import type { Source } from '../vocabulary.ts'
 import { type FrameActions, frameActions } from './frame-actions.ts'
-import { altOf, frameGrid, placeholderClass, swatch, thumb } from './frame-card.ts'
+import { altOf, frameGrid, loopOf, placeholderClass, swatch, thumb } from './frame-card.ts'
 import { type Html, html, safeUrl, trusted } from './html.ts'
 import { capitalized, clock, percent, valueLabel } from './words.ts'
 
@@ -45,6 +45,7 @@ function bigPicture({ frame, previous, next }: FrameData): Html {
   return html`<figure class="picture${tall}">
   <img class="${placeholderClass(frame.palette)}" src="${frame.image_path}" alt="${altOf(frame)}" ${size}
     fetchpriority="high">
+  ${frame.loop_path !== undefined && loopButton(frame)}
   <figcaption class="step">
     ${previous ? html`<a rel="prev" href="/frames/${previous.id}">← ${clock(previous.t_sec)}</a>` : NO_STEP}
     <span>${clock(frame.t_sec)}${
@@ -53,6 +54,12 @@ function bigPicture({ frame, previous, next }: FrameData): Html {
     ${next ? html`<a rel="next" href="/frames/${next.id}">${clock(next.t_sec)} →</a>` : NO_STEP}
   </figcaption>
 </figure>`
+}
+
+function loopButton(frame: ShownFrame): Html {
+  const name = 'Play the two-second loop'
+  return html`<button type="button" class="play"${loopOf(frame)} aria-pressed="false" aria-label="${name}"
+title="${name}"></button>`
 }
 
 function credit(frame: ShownFrame): Html {

@@ -1,6 +1,7 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the page itself.
 import { announce, byId, copy, loadPage, on, send, tell, toast } from './core.js'
+import { openLoops } from './loops.js'
 
 /** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
 let loadMore = async () => false
@@ -235,6 +236,7 @@ export const shownFrame = () => (dialog ? shownId : undefined)
  * @param {(id: string, on: boolean) => void} [saved]
  */
 export function actOnFrames(saved) {
+  openLoops()
   on('submit', 'form.save', async (event, form) => {
     if (!(form instanceof HTMLFormElement)) return
     event.preventDefault()
