@@ -83,6 +83,8 @@ const selfJoin = (db: Db, { subject, surface }: { subject: string; surface: stri
       and b.t_ms > a.t_ms and b.t_ms <= a.t_ms + 3000 order by b.t_ms limit 1) b on true
     where a.subject = ${subject} order by a.added_ms desc limit 20`)
 
+const SEEN = { camera: 'static' as const, jumps: [] }
+
 /** Invented shots for every video. */
 async function seedFilms(db: Db): Promise<void> {
   const { rows } = await db.execute<{ id: string }>(sql`select id from videos order by id`)
@@ -95,7 +97,17 @@ async function seedFilms(db: Db): Promise<void> {
       const [startMs, endMs] = [fromMs, fromMs + length]
       fromMs = endMs
       const transition = n === 0 ? ('start' as const) : ('cut' as const)
-      return { startMs, endMs, fromMs: startMs, toMs: endMs, transition, through: null, held: random(), motion: 40 }
+      return {
+        startMs,
+        endMs,
+        fromMs: startMs,
+        toMs: endMs,
+        transition,
+        through: null,
+        held: random(),
+        motion: 40,
+        ...SEEN,
+      }
     })
     const some = (most: number) => Math.round(random() * most * 1000) / 1000
     const measures = {

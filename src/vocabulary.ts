@@ -50,6 +50,10 @@ export interface FrameRest {
 export const TRANSITIONS = ['start', 'cut', 'fade', 'dissolve', 'wipe'] as const
 export type Transition = (typeof TRANSITIONS)[number]
 
+/** How the camera moves in a shot. Flat motion cannot tell a turn from a track, nor a zoom from a dolly. */
+export const CAMERA_MOVES = ['static', 'pan', 'tilt', 'zoom', 'handheld', 'scroll', 'unknown'] as const
+export type CameraMove = (typeof CAMERA_MOVES)[number]
+
 /** A shot as films are measured by it. Milliseconds. */
 export interface FilmShot {
   fromMs: number
@@ -60,6 +64,10 @@ export interface FilmShot {
   through: 'black' | 'white' | null
   held: number | null
   motion: number | null
+  /** Null, as are the jumps: the film was read before they were told. */
+  camera: CameraMove | null
+  /** Milliseconds at which a filmed shot leaps forward, without a new shot. */
+  jumps: number[] | null
 }
 
 /** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */

@@ -18,7 +18,7 @@ import {
   SOUND_NAMES,
 } from '../library/films/measures.ts'
 import { DRAFT_STATES, type SoundMeasure } from '../vocabulary.ts'
-import { card, Film, type FilmDeps, Measures, perMeasure, Rank, toFilm } from './film.ts'
+import { card, Film, type FilmDeps, Measures, perMeasure, Rank, tellCamera, toFilm } from './film.ts'
 import { toVideo, Video } from './resources.ts'
 
 /** A draft against the library, as its owner reads it: by the API, the tool and the page. */
@@ -214,6 +214,7 @@ export function tellScore(score: DraftScore, quoted: (text: string, most: number
   return [
     `${figures.join(', ')}. Films to compare with: ${among}.`,
     ...(unusual.length > 0 ? [`Unusual: ${unusual.join('; ')}.`] : []),
+    tellCamera(score),
     `Differs most: ${far?.join('; ') ?? missing.differs}`,
     `Too fast to read: ${cards.slice(0, 8).join(', ') || `none of ${text.cards} cards`}.`,
     `Sound out of the usual: ${odd.join('; ') || (whySilent(score) ?? 'nothing')}`,

@@ -26,8 +26,8 @@ beforeAll(async () => {
   mixed = await seedFilm(db, {
     author: 'Atlas',
     shots: [
-      way(0, 4000, [0, 4000]),
-      { ...way(4000, 9000, [4000, 8750]), transition: 'cut' },
+      { ...way(0, 4000, [0, 4000]), camera: 'pan', jumps: [1500] },
+      { ...way(4000, 9000, [4000, 8750]), transition: 'cut', camera: 'unknown' },
       { ...way(9000, 15_000, [9250, 14_500]), transition: 'dissolve' },
       { ...way(15_000, 20_000, [15_500, 20_000]), transition: 'fade', through: 'black' },
     ],
@@ -74,7 +74,10 @@ test('shots have bounds that meet, a clean part, and the ways in and out', async
     way_out: { kind: 'dissolve', length_sec: 0.5 },
     held_share: 0.2,
     motion: 40,
+    camera: 'unknown',
+    jumps_sec: [],
   })
+  expect(found[0]).toMatchObject({ camera: 'pan', jumps_sec: [1.5] })
   expect(found[3]).toMatchObject({
     way_in: { kind: 'fade', length_sec: 1, through: 'black' },
     way_out: { kind: 'end' },
@@ -84,7 +87,7 @@ test('shots have bounds that meet, a clean part, and the ways in and out', async
 })
 
 test('the grammar of a film is exact, and what cannot be is null with a reason', async () => {
-  const { measures, transitions, missing, text, structure, shares, curves } = await film(mixed)
+  const { measures, transitions, camera, jumps, missing, text, structure, shares, curves } = await film(mixed)
   expect(measures).toMatchObject({
     duration_sec: 20,
     shots: 4,
@@ -103,6 +106,12 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
     { kind: 'dissolve', count: 1, median_sec: 0.5 },
     { kind: 'fade', count: 1, median_sec: 1 },
   ])
+  expect(camera).toEqual([
+    { move: 'static', share: 0.55 },
+    { move: 'unknown', share: 0.25 },
+    { move: 'pan', share: 0.2 },
+  ])
+  expect(jumps).toBe(1)
   expect(missing).toEqual({})
   expect(structure.map(({ subject }: never) => subject)).toEqual(['text-card', 'ui'])
   expect(shares.subject[0]).toEqual({ value: 'text-card', share: 0.5 })
@@ -118,11 +127,15 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
 })
 
 test('a film of an earlier version has the measures of its shots, and says why it lacks the others', async () => {
-  const { measures, missing } = await film(old)
+  const { measures, missing, camera, jumps } = await film(old)
+  expect({ camera, jumps }).toEqual({ camera: null, jumps: null })
+  expect([missing.camera, missing.jumps]).toEqual([missing.held_share, missing.held_share])
   expect(measures).toMatchObject({ shots: 3, shot_median_sec: 4, held_share: null })
   expect(missing.held_share).toMatch(/earlier version/)
   const answer = await service.get(`/api/videos/${old}/shots`)
   expect(answer.json.shots).toHaveLength(3)
+  expect(answer.json.shots[0]).toMatchObject({ camera: null, jumps_sec: null })
+  expect(answer.json.missing).toMatchObject({ camera: missing.camera, jumps_sec: missing.camera })
   expect(answer.json.missing.motion).toMatch(/earlier version/)
 })
 
@@ -188,6 +201,9 @@ test('the page of a video shows its shots, its curves, its standing, films like 
   expect(text).toContain(`/compare?videos=${brisk}&amp;videos=${twin}`)
   expect(text).toContain(`/api/videos/${brisk}/timeline.otio`)
   const fast = await page(`/videos/${mixed}`)
+  expect(fast.text).toContain('aria-label="Camera: Still camera 55 %, Camera unknown 25 %, Pan or track 20 %"')
+  expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first, pan or track, 1 jump')
+  expect(fast.text).toMatch(/<td>Pan or track<\/td>\s*<td>1.5 s<\/td>/)
   expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(24 characters/)
   expect((await page(`/videos/${single}`)).text).toContain('It needs 3 shots, and the film has 1.')
 })

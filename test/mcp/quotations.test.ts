@@ -96,7 +96,7 @@ async function makeBoard(): Promise<string> {
 async function makeDraft(): Promise<string> {
   const { db } = library.service.stores
   const id = 'd'.repeat(32)
-  const bounds = { fromMs: 0, toMs: 900, cleanFromMs: 0, cleanToMs: 900, held: 1, motion: 0 }
+  const bounds = { fromMs: 0, toMs: 900, cleanFromMs: 0, cleanToMs: 900, held: 1, motion: 0, camera: null, jumps: null }
   const frame = { kind: 'intro', subject: 'text-card', surface: null, shot: null, tone: 'dark' } as const
   await db.insert(drafts).values({
     id,

@@ -37,7 +37,18 @@ export function cutShots(seconds: readonly number[]): ExtractedShot[] {
     const [fromMs, toMs] = [Math.round(at * 1000), Math.round((at + length) * 1000)]
     at += length
     const transition = n === 0 ? 'start' : 'cut'
-    return { startMs: fromMs, endMs: toMs, fromMs, toMs, transition, through: null, held: 0.2, motion: 40 }
+    return {
+      startMs: fromMs,
+      endMs: toMs,
+      fromMs,
+      toMs,
+      transition,
+      through: null,
+      held: 0.2,
+      motion: 40,
+      camera: 'static',
+      jumps: [],
+    }
   })
 }
 

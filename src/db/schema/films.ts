@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { check, doublePrecision, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import { type FilmPicture, TRANSITIONS, type Transition } from '../../vocabulary.ts'
+import { CAMERA_MOVES, type CameraMove, type FilmPicture, TRANSITIONS, type Transition } from '../../vocabulary.ts'
 import { oneOf } from './columns.ts'
 import { videos } from './videos.ts'
 
@@ -25,10 +25,15 @@ export const shots = pgTable(
     held: doublePrecision(),
     /** How much the picture changes in a second of the clean part, 8-bit levels. Null where it has no length. */
     motion: doublePrecision(),
+    /** How the camera moves in the clean part. Null, as the jumps are, for films that were read before it was told. */
+    camera: text().$type<CameraMove>(),
+    /** Milliseconds at which a filmed shot leaps forward, without a new shot. */
+    jumps: integer().array(),
   },
   (t) => [
     primaryKey({ columns: [t.videoId, t.n] }),
     check('shots_transition', oneOf('transition', TRANSITIONS)),
+    check('shots_camera', oneOf('camera', CAMERA_MOVES)),
     check('shots_bounds', sql`from_ms <= to_ms and clean_from_ms <= clean_to_ms`),
   ],
 )

@@ -11,7 +11,8 @@ function cuts(seconds: readonly number[]): FilmShot[] {
     const [fromMs, toMs] = [at, at + Math.round(length * 1000)]
     at = toMs
     const transition = n === 0 ? 'start' : 'cut'
-    return { fromMs, toMs, cleanFromMs: fromMs, cleanToMs: toMs, transition, through: null, held: null, motion: null }
+    const bounds = { fromMs, toMs, cleanFromMs: fromMs, cleanToMs: toMs }
+    return { ...bounds, transition, through: null, held: null, motion: null, camera: null, jumps: null }
   })
 }
 

@@ -112,5 +112,7 @@ function fromOldShots(old: VideoRow['shots']): FilmShot[] {
     through: null,
     held: null,
     motion: null,
+    camera: null,
+    jumps: null,
   }))
 }

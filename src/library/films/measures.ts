@@ -1,4 +1,4 @@
-import type { FilmPicture, FilmShot, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
+import type { CameraMove, FilmPicture, FilmShot, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
 
 /** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
 export const GRAMMAR_VERSION = 'film@2'
@@ -156,6 +156,32 @@ export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; s
     kind: transition,
     sec: transition === 'cut' ? 0 : Math.max(0, cleanFromMs - shots[n]!.cleanToMs) / 1000,
   }))
+}
+
+/** How the camera moves, as people read it. */
+export const cameraLabel = (move: CameraMove): string => CAMERA_LABELS[move] ?? move
+const CAMERA_LABELS: Partial<Record<CameraMove, string>> = {
+  static: 'still camera',
+  pan: 'pan or track',
+  zoom: 'zoom or dolly',
+  unknown: 'camera unknown',
+}
+
+/** The shares of the time in which the camera moves in each way, largest first. Null where it was not measured. */
+export function cameraShares(shots: readonly FilmShot[]): { move: CameraMove; share: number }[] | null {
+  const known = shots.flatMap(({ camera, fromMs, toMs }) => (camera ? { camera, ms: toMs - fromMs } : []))
+  if (known.length === 0) return null
+  const all = known.reduce((sum, { ms }) => sum + ms, 0)
+  const shares = [...Map.groupBy(known, ({ camera }) => camera)].map(([move, some]) => {
+    return { move, share: round(some.reduce((sum, { ms }) => sum + ms, 0) / Math.max(1, all)) }
+  })
+  return shares.sort((one, other) => other.share - one.share || one.move.localeCompare(other.move))
+}
+
+/** How often a filmed shot leaps forward. Null where it was not measured. */
+export function countJumps(shots: readonly FilmShot[]): number | null {
+  const known = shots.flatMap(({ jumps }) => jumps?.length ?? [])
+  return known.length > 0 ? known.reduce((sum, count) => sum + count, 0) : null
 }
 
 const PACE_PARTS = 32

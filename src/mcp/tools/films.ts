@@ -4,7 +4,7 @@ import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparis
 import type { ShelfFilm } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
-import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
+import { Film, Measures, type PublicFilm, readFilm, tellCamera } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
@@ -58,6 +58,7 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
     `Ways from shot to shot: ${transitions.map(toWays).join(', ') || 'none'}.`,
     `Held picture ${measures.held_share === null ? '?' : percent(measures.held_share)} of the time, longest ` +
       `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
+    tellCamera(film),
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
     `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,

@@ -16,7 +16,7 @@ function filmOf(lengthMs: number, grey: (tMs: number) => number, { everyMs = 40 
 test('a held picture, a moving one, and the jump between them that belongs to neither', () => {
   // Held for four seconds; then brighter by one level a picture: 25 a second.
   const film = filmOf(8000, (tMs) => (tMs < 4000 ? 40 : 100 + (tMs - 4000) / 40))
-  expect(film.shot({ startMs: 0, endMs: 4000 })).toEqual({ held: 1, motion: 0 })
+  expect(film.shot({ startMs: 0, endMs: 4000 })).toEqual({ held: 1, motion: 0, camera: 'static', jumps: [] })
   const moving = film.shot({ startMs: 4000, endMs: 8000 })
   expect(moving.held).toBe(0)
   expect(moving.motion).toBeCloseTo(25, 0)
@@ -50,6 +50,6 @@ test('a picture that a variable rate does not repeat is held all the same', () =
 
 test('a shot without length has neither', () => {
   const film = filmOf(1000, () => 60)
-  expect(film.shot({ startMs: 500, endMs: 500 })).toEqual({ held: null, motion: null })
+  expect(film.shot({ startMs: 500, endMs: 500 })).toEqual({ held: null, motion: null, camera: 'unknown', jumps: [] })
   expect(film.film([], 1000).measures).toMatchObject({ held_share: null, motion: null, motion_peak: null, luma: 60 })
 })

@@ -1,6 +1,8 @@
-import type { FilmPicture, PictureMeasure } from '../../vocabulary.ts'
+import type { CameraMove, FilmPicture, PictureMeasure } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES, MINI_PIXELS } from '../shots/features.ts'
 import { STILL_DIFFERENCE } from '../shots/thresholds.ts'
+import { createCameraMeter } from './camera-meter.ts'
+import { type Change, jumpsIn } from './jumps.ts'
 
 /** A picture that stays for this long is held. */
 const HOLD_MS = 500
@@ -21,6 +23,9 @@ export interface ShotPicture {
   held: number | null
   /** 8-bit levels a second. Null where the stretch has no length. */
   motion: number | null
+  camera: CameraMove
+  /** Milliseconds at which it leaps forward. */
+  jumps: number[]
 }
 
 /** Collects, frame by frame, what is told of whole shots and films. Afterwards it is asked. */
@@ -44,14 +49,16 @@ interface Sample {
 export function createFilmMeter(): FilmMeter {
   // Pictures that repeat are left out: a screen recording of an hour has few others.
   const times: number[] = []
-  const changes: number[] = []
+  const changes: Omit<Change, 'tMs'>[] = []
   const samples: Sample[] = []
+  const camera = createCameraMeter()
   let sampledMs = Number.NEGATIVE_INFINITY
+  let count = 0
 
-  function changesIn({ startMs, endMs }: Clean): { tMs: number; change: number }[] {
+  function changesIn({ startMs, endMs }: Clean): Change[] {
     const from = firstFrom(times, startMs)
-    const found: { tMs: number; change: number }[] = []
-    for (let n = from; n < times.length && times[n]! < endMs; n++) found.push({ tMs: times[n]!, change: changes[n]! })
+    const found: Change[] = []
+    for (let n = from; n < times.length && times[n]! < endMs; n++) found.push({ tMs: times[n]!, ...changes[n]! })
     return found
   }
 
@@ -71,17 +78,20 @@ export function createFilmMeter(): FilmMeter {
     add(frame) {
       if (frame.difference >= STILL_DIFFERENCE) {
         times.push(frame.tMs)
-        changes.push(frame.difference)
+        changes.push({ change: frame.difference, unchanged: frame.unchangedShare, place: count })
       }
+      count++
+      camera.add(frame)
       if (frame.tMs - sampledMs < SAMPLE_MS) return
       sampledMs = frame.tMs
       samples.push({ tMs: frame.tMs, luma: frame.luma, contrast: frame.deviation, ...coloursOf(frame.mini) })
     },
     shot(given) {
       const clean = inside(given)
-      if (clean.endMs <= clean.startMs) return { held: null, motion: null }
+      const seen = { camera: camera.move(given), jumps: jumpsIn(changesIn(clean)).map(Math.round) }
+      if (clean.endMs <= clean.startMs) return { held: null, motion: null, ...seen }
       const held = sum(holdsIn(clean)) / (clean.endMs - clean.startMs)
-      return { held: round(held), motion: round(motionIn(clean)) }
+      return { held: round(held), motion: round(motionIn(clean)), ...seen }
     },
     film(given, endMs) {
       const clean = given.map(inside).filter((one) => one.endMs > one.startMs)
