@@ -3,16 +3,20 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeVideo } from '../../src/video/extract/decode.ts'
+import { createFilmMeter } from '../../src/video/extract/film-meter.ts'
 import { probeVideo } from '../../src/video/extract/probe.ts'
 import type { Boundary } from '../../src/video/shots/boundary.ts'
 import { createShotDetector, HISTORY_FRAMES } from '../../src/video/shots/detector.ts'
-import { createFrameMeter, KEPT_BYTES } from '../../src/video/shots/features.ts'
+import { createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../../src/video/shots/features.ts'
 import { type Clip, capture, type Transition } from './clips.ts'
 import { round } from './stats.ts'
 
 interface Found {
   type: string
   frame: number
+  /** The first mixed frame and the last; for a cut the first of the new shot. */
+  from: number
+  to: number
 }
 export interface Score {
   tp: number
@@ -34,29 +38,74 @@ export function cpuSeconds(): number {
   }
 }
 
+/** Frames that are taken out for one jump. */
+export const GAP = 15
+
+/** Jumps that were found where there is one, or as a boundary, and others. */
+export interface JumpScore {
+  made: number
+  found: number
+  invented: number
+}
+
+/** Takes `GAP` frames out at each of the places, in order, and looks for the jumps. */
+export async function findJumps(path: string, places: readonly number[]): Promise<JumpScore> {
+  const film = createFilmMeter()
+  const { found, times } = await findOurs(path, { places, take: film.add })
+  const clean = [...found, null].map((next, n) => ({
+    startMs: n === 0 ? 0 : times[found[n - 1]!.type === 'cut' ? found[n - 1]!.from : found[n - 1]!.to + 1]!,
+    endMs: times[next?.from ?? times.length - 1]!,
+  }))
+  const jumps = clean.flatMap((shot) => film.shot(shot).jumps.map((tMs) => nearest(times, tMs)))
+  const made = places.map((place, n) => place - n * GAP)
+  const isNear = (one: number) => (other: number) => Math.abs(one - other) <= TOLERANCE
+  const all = [...jumps, ...found.map(({ frame }) => frame)]
+  return {
+    made: made.length,
+    found: made.filter((place) => all.some(isNear(place))).length,
+    invented: jumps.filter((frame) => !made.some(isNear(frame))).length,
+  }
+}
+
+interface Cutting {
+  places: readonly number[]
+  take: (frame: FrameFeatures) => void
+}
+
 /** Boundaries as frame numbers (the truth counts frames), from the decoding and the detector that ship. */
-export async function findOurs(path: string): Promise<Found[]> {
+export async function findOurs(path: string, cutting?: Cutting): Promise<{ found: Found[]; times: number[] }> {
   const detector = createShotDetector()
   const meter = createFrameMeter()
   const times: number[] = []
   const boundaries: Boundary[] = []
+  let decoded = 0
   const memory = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
   const scratchDir = await mkdtemp(join(tmpdir(), 'bench-shots-'))
   try {
     const options = { file: path, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 3600 } }
     const probe = await probeVideo(path, options.limits)
     await decodeVideo(options, probe, () => ({
-      frame(tMs, data) {
+      frame(stampMs, data) {
+        const skipped = cutting?.places.findLast((place) => decoded >= place && decoded < place + GAP)
+        decoded++
+        if (skipped !== undefined) return
+        const tMs = stampMs - ((decoded - 1 - times.length) * 1000) / probe.fps
         const at = (times.length % HISTORY_FRAMES) * KEPT_BYTES
         times.push(tMs)
-        boundaries.push(...detector.push(meter.measure(tMs, data, memory.subarray(at, at + KEPT_BYTES))))
+        const frame = meter.measure(tMs, data, memory.subarray(at, at + KEPT_BYTES))
+        cutting?.take(frame)
+        boundaries.push(...detector.push(frame))
       },
     }))
   } finally {
     await rm(scratchDir, { recursive: true, force: true })
   }
   boundaries.push(...detector.finish())
-  return boundaries.map(({ type, tMs }) => ({ type, frame: nearest(times, tMs) }))
+  const found = boundaries.map(({ type, tMs, startMs, endMs }) => {
+    const from = nearest(times, startMs) + 1
+    return { type, frame: nearest(times, tMs), from, to: Math.max(from, nearest(times, endMs) - 1) }
+  })
+  return { found, times }
 }
 
 function nearest(times: number[], tMs: number): number {
@@ -96,11 +145,20 @@ export async function findScdet(path: string): Promise<Array<{ frame: number; va
   return scenes
 }
 
-export function score(clip: Clip, found: Found[]): { score: Score; invented: Found[]; missed: Transition[] } {
+interface Judged {
+  score: Score
+  invented: Pick<Found, 'type' | 'frame'>[]
+  missed: Transition[]
+  hits: { truth: Transition; found: Found }[]
+}
+
+export function score(clip: Clip, found: readonly Found[]): Judged {
   const open = new Set(clip.transitions)
   const invented: Found[] = []
+  const hits: Judged['hits'] = []
   for (const one of found) {
     const hit = [...open].find(({ start, end }) => one.frame >= start - TOLERANCE && one.frame <= end + TOLERANCE)
+    if (hit) hits.push({ truth: hit, found: one })
     if (hit) open.delete(hit)
     else invented.push(one)
   }
@@ -108,6 +166,32 @@ export function score(clip: Clip, found: Found[]): { score: Score; invented: Fou
     score: { tp: clip.transitions.length - open.size, fp: invented.length, fn: open.size },
     invented,
     missed: [...open],
+    hits,
+  }
+}
+
+/** What the frames of a transition and of what was found have in common, by the frames of both. */
+function overlap({ truth, found }: Judged['hits'][number]): number {
+  const common = Math.min(truth.end, found.to) - Math.max(truth.start, found.from) + 1
+  return Math.max(0, common) / (Math.max(truth.end, found.to) - Math.min(truth.start, found.from) + 1)
+}
+
+/** How well the extent and the kind of what was found are right. */
+export function extentOf(judged: readonly Judged[]) {
+  const hits = judged.flatMap((one) => one.hits)
+  const { tp, fp, fn } = sum(judged.map((one) => one.score))
+  const f1At = (least: number) => {
+    const right = hits.filter((hit) => overlap(hit) >= least).length
+    return round(f1({ tp: right, fp: tp + fp - right, fn: tp + fn - right }))
+  }
+  const gradual = hits.filter(({ truth }) => truth.type !== 'cut')
+  const wrong = hits.filter(({ truth, found }) => truth.type !== found.type)
+  const kinds = Object.groupBy(wrong, ({ truth, found }) => `${truth.type} called ${found.type}`)
+  return {
+    mean_iou: gradual.length > 0 ? round(gradual.reduce((all, hit) => all + overlap(hit), 0) / gradual.length) : null,
+    f1_at_half: f1At(0.5),
+    f1_at_three_quarters: f1At(0.75),
+    confused: Object.fromEntries(Object.entries(kinds).map(([kind, some]) => [kind, some!.length])),
   }
 }
 
