@@ -17,7 +17,10 @@ function filmOf(
     return 1 - moved.length / Math.max(1, (endMs - startMs) / 100)
   }
   const finder = createLoopFinder({
-    shot: ({ startMs, endMs }) => ({ held: held(startMs, endMs), motion: motion(startMs) }),
+    shot: ({ startMs, endMs }) => ({
+      ...{ held: held(startMs, endMs), motion: motion(startMs) },
+      ...{ camera: null, jumps: null },
+    }),
   })
   let state = 0
   return {
