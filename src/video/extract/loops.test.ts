@@ -19,7 +19,7 @@ function filmOf(
   const finder = createLoopFinder({
     shot: ({ startMs, endMs }) => ({
       ...{ held: held(startMs, endMs), motion: motion(startMs) },
-      ...{ camera: null, jumps: null },
+      ...{ camera: 'static', jumps: [] },
     }),
   })
   let state = 0
