@@ -121,8 +121,9 @@ async function seedFilms(db: Db): Promise<void> {
       ...{ luma_spread: some(80), contrast: some(60), colour: some(30), blue_cast: some(10), red_cast: some(10) },
     }
     const sound = { loudness: -some(30), loudness_range: some(20), true_peak: -some(9), silence_share: some(1) }
+    const beat = { tempo_bpm: 60 + some(120), cuts_on_beats: some(1), cuts_on_beats_by_chance: some(1) }
     const picture = {
-      measures: { ...measures, ...sound },
+      measures: { ...measures, ...sound, ...beat },
       noSound: null,
       arcs: { motion: even, luma: even, u: even, v: even },
     }

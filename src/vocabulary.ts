@@ -72,7 +72,7 @@ export interface FilmShot {
 
 /** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */
 export interface FilmPicture {
-  measures: Record<PictureMeasure | SoundMeasure, number | null>
+  measures: Record<PictureMeasure | SoundMeasure, number | null> & Partial<Record<BeatMeasure, number | null>>
   /** Why its sound is not measured; null where it is. */
   noSound: string | null
   /** Means of equal parts of the time; `u` and `v` are the colour planes of BT.709. */
@@ -95,6 +95,8 @@ export const DRAFT_STATES = ['queued', 'fetching', 'measuring', 'ready', 'failed
 export type DraftState = (typeof DRAFT_STATES)[number]
 
 export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
+/** Null without a steady beat, those of cuts with few cuts too. Absent from films that an earlier version read. */
+export type BeatMeasure = 'tempo_bpm' | 'cuts_on_beats' | 'cuts_on_beats_by_chance'
 
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]

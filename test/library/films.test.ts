@@ -39,8 +39,12 @@ beforeAll(async () => {
   })
   brisk = await seedFilm(db, { author: 'Atlas', shots: [1, 0.5, 1.5, 1, 2, 0.5, 1, 1.5, 1, 2], picture: BRISK })
   twin = await seedFilm(db, { shots: [1, 0.5, 1.5, 1, 2, 0.5, 1, 1.5, 1, 2, 1], picture: { ...BRISK, luma: 200 } })
-  slow = await seedFilm(db, { shots: [20, 31, 25, 18], picture: { held_share: 0.9, motion: 2, motion_peak: 5 } })
-  single = await seedFilm(db, { shots: [12], picture: { luma: 30 } })
+  slow = await seedFilm(db, {
+    shots: [20, 31, 25, 18],
+    picture: { held_share: 0.9, motion: 2, motion_peak: 5, tempo_bpm: null },
+  })
+  const alone = { luma: 30, cuts_on_beats: null, cuts_on_beats_by_chance: null }
+  single = await seedFilm(db, { shots: [12], picture: alone })
   old = (await seedVideo(db, { durationSec: 12, author: 'Old' })).id
   const kept = cutShots([2, 4, 6]).map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition }))
   await db.update(videos).set({ shots: kept }).where(eq(videos.id, old))
@@ -119,11 +123,13 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
   expect(curves.colors[0]).toMatch(/^#[0-9a-f]{6}$/)
   // 120 characters stand for five seconds; grown-ups read twenty a second.
   expect(text).toMatchObject({ cards: 2, too_fast: [{ t_sec: 5, characters: 120 }] })
-  expect(measures).toMatchObject({ loudness: -20, silence_share: 0 })
+  expect(measures).toMatchObject({ loudness: -20, silence_share: 0, tempo_bpm: 120, cuts_on_beats: 0.4 })
   const alone = await film(single)
   expect(alone.measures).toMatchObject({ shots: 1, shot_median_sec: null, gradual_share: null, luma: 30 })
   expect(alone.missing.shot_median_sec).toMatch(/needs 3 shots, and the film has 1/)
   expect(alone.missing.transition_median_sec).toMatch(/no gradual transition/)
+  expect(alone.missing.cuts_on_beats).toMatch(/needs 12 cuts/)
+  expect((await film(slow)).missing.tempo_bpm).toMatch(/no steady beat/)
 })
 
 test('a film of an earlier version has the measures of its shots, and says why it lacks the others', async () => {
@@ -132,6 +138,7 @@ test('a film of an earlier version has the measures of its shots, and says why i
   expect([missing.camera, missing.jumps]).toEqual([missing.held_share, missing.held_share])
   expect(measures).toMatchObject({ shots: 3, shot_median_sec: 4, held_share: null })
   expect(missing.held_share).toMatch(/earlier version/)
+  expect(missing.tempo_bpm).toMatch(/earlier version/)
   const answer = await service.get(`/api/videos/${old}/shots`)
   expect(answer.json.shots).toHaveLength(3)
   expect(answer.json.shots[0]).toMatchObject({ camera: null, jumps_sec: null })
@@ -168,6 +175,9 @@ test('films are filtered and sorted by any measure, page by page', async () => {
   expect(still.ids[0]).toBe(slow)
   expect(still).toMatchObject({ total: 5, without: 1 })
   expect((await ids('sort=luma&order=asc')).ids[0]).toBe(single)
+  expect((await ids('sort=tempo_bpm&min=tempo_bpm:100')).ids.toSorted()).toEqual(
+    [mixed, brisk, twin, single].toSorted(),
+  )
   expect((await ids('min=shot_median_sec:4&max=motion:60&author=Atlas')).ids).toEqual([mixed])
   const first = await ids('sort=duration_sec&limit=4')
   const second = await ids(`sort=duration_sec&limit=4&after=${first.next}`)
@@ -200,6 +210,7 @@ test('the page of a video shows its shots, its curves, its standing, films like 
   expect(text).toContain('shorter shots than 3 of 4')
   expect(text).toContain(`/compare?videos=${brisk}&amp;videos=${twin}`)
   expect(text).toContain(`/api/videos/${brisk}/timeline.otio`)
+  expect(text).toMatch(/Tempo<\/a><\/th>\s*<td>120\sBPM/)
   const fast = await page(`/videos/${mixed}`)
   expect(fast.text).toContain('aria-label="Camera: Still camera 55 %, Camera unknown 25 %, Pan or track 20 %"')
   expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first, pan or track, 1 jump')

@@ -1,10 +1,22 @@
-import type { CameraMove, FilmPicture, FilmShot, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
+import { LEAST_CUTS, NO_BEAT } from '../../video/extract/beats.ts'
+import type {
+  BeatMeasure,
+  CameraMove,
+  FilmPicture,
+  FilmShot,
+  PictureMeasure,
+  SoundMeasure,
+  Transition,
+} from '../../vocabulary.ts'
 
 /** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
-export const GRAMMAR_VERSION = 'film@2'
+export const GRAMMAR_VERSION = 'film@3'
+
+/** Units that are written behind a value. */
+const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP', 'BPM'] as const
 
 interface Measure {
-  unit: 's' | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second' | 'LUFS' | 'LU' | 'dBTP'
+  unit: (typeof SHOWN_UNITS)[number] | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second'
   label: string
   /** "… than 14 of 17 films" */
   less: string
@@ -80,6 +92,12 @@ const MEASURES = {
   }),
   true_peak: measure('dBTP', 'true peak', ['a lower peak', 'a higher peak'], { echo: true, floor: 0.5 }),
   silence_share: measure('share', 'silence', ['less silence', 'more silence'], { floor: 0.05 }),
+  tempo_bpm: measure('BPM', 'tempo', ['a slower beat', 'a faster beat'], { log: true, floor: 0.05 }),
+  cuts_on_beats: measure('share', 'cuts on a beat', ['fewer cuts on a beat', 'more cuts on a beat'], { floor: 0.05 }),
+  cuts_on_beats_by_chance: measure('share', 'cuts on a beat by chance', ['fewer by chance', 'more by chance'], {
+    echo: true,
+    floor: 0.05,
+  }),
 }
 
 export type MeasureName = keyof typeof MEASURES
@@ -90,14 +108,12 @@ export function measureOf(name: MeasureName): Measure {
   return MEASURES[name]
 }
 
-const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP']
-
 /** A value as people and models read it. */
 export function measureText(name: MeasureName, value: number): string {
   const { unit } = measureOf(name)
   if (unit === 'share') return `${Math.round(100 * value)} %`
   const short = shortNumber(value)
-  return SHOWN_UNITS.includes(unit) ? `${short} ${unit}` : String(short)
+  return SHOWN_UNITS.some((shown) => shown === unit) ? `${short} ${unit}` : String(short)
 }
 
 /** Two decimals below ten, one above. */
@@ -148,7 +164,8 @@ const NOT_MEASURED = {
   blue_cast: null,
   red_cast: null,
   ...SOUND,
-} as const satisfies Record<PictureMeasure | SoundMeasure, null>
+  ...NO_BEAT,
+} as const satisfies Record<PictureMeasure | SoundMeasure | BeatMeasure, null>
 
 /** The ways from shot to shot, with their lengths: 0 for a cut. */
 export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; sec: number }[] {
@@ -199,8 +216,11 @@ export function paceCurve(shots: readonly FilmShot[], durationSec: number): numb
 
 /** Why a measure of a film is null. */
 export function whyMissing(name: MeasureName, shots: number, picture: FilmPicture | null): string {
-  if (name in SOUND && picture?.noSound) return picture.noSound
+  if ((name in SOUND || name in NO_BEAT) && picture?.noSound) return picture.noSound
   if (shots === 0) return 'The shots of this film are not known.'
+  const tempo = name in NO_BEAT ? picture?.measures.tempo_bpm : undefined
+  if (tempo === null) return 'The sound has no steady beat.'
+  if (tempo !== undefined) return `It needs ${LEAST_CUTS} cuts, and the film has fewer.`
   if (name in NOT_MEASURED) return 'It was not measured: the film was read by an earlier version.'
   if (name === 'transition_median_sec') return 'The film has no gradual transition.'
   return shots < LEAST_SHOTS ? `It needs ${LEAST_SHOTS} shots, and the film has ${shots}.` : 'Its length is not known.'

@@ -60,7 +60,8 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
       `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
     tellCamera(film),
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
-    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP.`,
+    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP. ` +
+      `Tempo ${told('tempo_bpm')}${beatOf(measures)}.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
     `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
     unusual.length > 0
@@ -74,6 +75,11 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
 
 const toWays = ({ kind, count, median_sec }: PublicFilm['transitions'][number]): string =>
   `${plural(count, kind)}${median_sec > 0 ? ` of ${number(median_sec)} s` : ''}`
+
+/** The cuts on a beat beside chance, where there is a beat. */
+function beatOf({ cuts_on_beats: on, cuts_on_beats_by_chance: chance }: PublicFilm['measures']): string {
+  return on === null || chance === null ? '' : `, ${percent(on)} of the cuts on a beat (chance: ${percent(chance)})`
+}
 
 /** The pace of the thirds of a film, where it has some. */
 function thirds({ curves, measures }: Pick<PublicFilm, 'curves' | 'measures'>): string {

@@ -61,7 +61,8 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   const filmMs = Math.max(durationSec * 1000, endMs)
   const shots = toShots(boundaries, filmMs).map((shot) => ({ ...shot, ...film.shot(shot) }))
   const seen = film.film(shots, filmMs)
-  const sound = await measureSound(options, probe, durationSec)
+  const cuts = shots.filter(({ transition }) => transition === 'cut').map(({ fromMs }) => fromMs / 1000)
+  const sound = await measureSound(options, probe, { durationSec, cuts })
   const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
