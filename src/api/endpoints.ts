@@ -21,7 +21,7 @@ import { sequenceEndpoint } from './sequences.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
-import { boardTimelineEndpoint, filmTimelineEndpoint } from './timelines.ts'
+import { boardTimelineEndpoint, filmTimelineEndpoint, sequencesTimelineEndpoint } from './timelines.ts'
 import { videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
@@ -43,6 +43,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & FilmDeps & { db: Db
   filmTimelineEndpoint,
   ...filmEndpoints,
   sequenceEndpoint,
+  sequencesTimelineEndpoint,
   ...techniqueEndpoints,
   ...brandEndpoints,
   ...oembedEndpoints,

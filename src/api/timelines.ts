@@ -1,23 +1,23 @@
-import type { Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/videos/films.ts'
-import { toBoardWithItems } from '../views/collections.ts'
 import { toFrame } from '../views/frame.ts'
 import { requirePublicId } from '../views/parameter-values.ts'
+import { SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import {
   boardTimeline,
   filmTimeline,
   parseForm,
+  sendTimeline,
+  sequencesTimeline,
   TIMELINE_TYPES,
   timelineParameters,
-  writeTimeline,
 } from '../views/timelines.ts'
 import { type BoardsDeps, boardOf } from './boards.ts'
-import type { ReadDeps } from './library-read.ts'
+import { afterParameter, listLimit, type ReadDeps } from './library-read.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
 const described =
@@ -46,7 +46,31 @@ export const filmTimelineEndpoint = endpoint(
     const film = films.get(id)
     if (!documents || !film) throw notFound('video')
     const frames = documents.map((document) => toFrame(document, publicUrl))
-    send(res, id, form, writeTimeline(filmTimeline(film, frames, query), form, query))
+    sendTimeline(res, filmTimeline(film, frames, query), { name: id, form, options: query })
+    return undefined
+  },
+)
+
+/** What follows what, for an editing program. */
+export const sequencesTimelineEndpoint = endpoint(
+  {
+    id: 'getSequencesTimeline',
+    method: 'get',
+    path: '/api/sequences/timeline.:format',
+    tag: 'Films',
+    summary: 'Sequences as a timeline for an editing program: a clip for each, its steps as markers',
+    description: described,
+    parameters: { ...sequenceParameters, ...timelineParameters, limit: listLimit(20, 60), after: afterParameter },
+    answer,
+    alternatives,
+    errors: [409],
+    cost: { points: SEQUENCE_POINTS },
+  },
+  async (deps: ReadDeps & { db: Db }, { params: { format }, query, res }) => {
+    const form = parseForm(format, query)
+    const { limit = 20, after } = query
+    const timeline = await sequencesTimeline(deps, toSequenceQuery(query, { limit, after }), query)
+    sendTimeline(res, timeline, { name: 'sequences', form, options: query })
     return undefined
   },
 )
@@ -73,15 +97,8 @@ export const boardTimelineEndpoint = endpoint(
     const found = await findBoard(deps.db, boardOf(input))
     hold('longAnswers')
     await charge(POINTS.search + pointsForItems(await boardSize(deps.db, boardOf(input))) - POINTS.read)
-    const stored = await loadFoundBoard(deps.db, found)
-    const board = await toBoardWithItems(deps, stored)
-    const films = await loadFilms(deps.db, [...new Set(board.items.map(({ video_id }) => video_id))])
-    send(res, board.id, form, writeTimeline(boardTimeline(board, films, query), form, query))
+    const loaded = await loadFoundBoard(deps.db, found)
+    sendTimeline(res, await boardTimeline(deps, loaded, query), { name: found.id, form, options: query })
     return undefined
   },
 )
-
-function send(res: Response, name: string, form: string, { type, text }: { type: string; text: string }): void {
-  res.set('Content-Type', type).set('Content-Disposition', `attachment; filename="${name}.${form}"`)
-  res.send(Buffer.from(text))
-}

@@ -107,6 +107,14 @@ function toStep({ q = '', ...given }: Record<string, string | readonly string[]>
   return { filters: filters as FrameFilters, q: String(q) }
 }
 
+/** A step that asks for what these filters and words of the wall do; undefined where a step can have none of them. */
+export function toSequenceStep({ q = '', ...values }: Partial<Record<string, unknown>>): string | undefined {
+  const words = String(q).replace(/[,~]/g, ' ').trim()
+  const chosen = STEP_NAMES.map((name) => [name, [values[name] ?? []].flat().join('!')] as const)
+  const terms = [...chosen, ['q', words] as const].filter(([, value]) => value !== '')
+  return terms.map((term) => term.join('.')).join(',') || undefined
+}
+
 /** Steps as a tool takes them. @throws AppError invalid_request */
 export function toSteps(
   given: readonly { [name: string]: unknown; within_sec?: number | undefined }[],

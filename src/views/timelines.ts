@@ -1,7 +1,10 @@
+import type { Response } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../errors.ts'
-import type { Film } from '../library/videos/films.ts'
-import type { Parameters, Values } from '../parameters.ts'
+import type { LoadedBoard } from '../library/collections/boards.ts'
+import { type Film, loadFilms } from '../library/videos/films.ts'
+import type { Parameters as ParameterTable, Values } from '../parameters.ts'
+import type { LibrarySearch, SequenceQuery } from '../search/library-search.ts'
 import { toEdl, toMarkerEdl } from '../timeline/edl.ts'
 import { toFcpxml } from '../timeline/fcpxml.ts'
 import { toOtio } from '../timeline/otio.ts'
@@ -17,12 +20,13 @@ import {
   TimelineRefused,
 } from '../timeline/timeline.ts'
 import { toXmeml } from '../timeline/xmeml.ts'
-import type { PinnedFrame } from './collections.ts'
+import { toBoardWithItems } from './collections.ts'
 import { csvCell } from './export.ts'
 import type { PublicFrame } from './frame.ts'
 import { flag, plainName } from './parameter-values.ts'
+import { readSequences } from './sequences.ts'
 
-/** Films and boards as files for editing programs. */
+/** Films, boards and sequences as files for editing programs. */
 
 const RATES: Readonly<Record<string, Rate>> = {
   '23.976': { num: 24_000, den: 1001 },
@@ -54,7 +58,7 @@ export const timelineParameters = {
     schema: flag,
     description: '`1`, with `edl` only: the frames as markers for Resolve instead of clips.',
   },
-} as const satisfies Parameters
+} as const satisfies ParameterTable
 
 export type TimelineOptions = Values<typeof timelineParameters>
 
@@ -78,18 +82,19 @@ export function parseForm(ending: string, { markers }: TimelineOptions): Form {
   return ending as Form
 }
 
-/** @throws AppError conflict where this timeline cannot be written in this form: the message says why */
-export function writeTimeline(
+/** Answers with a file. @throws AppError conflict where this timeline has no such form: the message says why */
+export function sendTimeline(
+  res: Response,
   timeline: Timeline,
-  form: Form,
-  options: TimelineOptions,
-): { type: string; text: string } {
+  { name, form, options }: { name: string; form: Form; options: TimelineOptions },
+): void {
   const { type, write } = FORMS[form]
   try {
     // A shot list may be empty; an editing program opens no empty timeline.
     if (form !== 'csv') checkTimeline(timeline)
     const text = options.markers ? toMarkerEdl(timeline) : write(timeline, { mediaRoot: options.media_root })
-    return { type: `${type}; charset=utf-8`, text }
+    res.set('Content-Type', `${type}; charset=utf-8`)
+    res.set('Content-Disposition', `attachment; filename="${name}.${form}"`).send(Buffer.from(text))
   } catch (error) {
     if (error instanceof TimelineRefused) throw new AppError('conflict', error.message)
     throw error
@@ -120,29 +125,69 @@ export function filmTimeline(film: Film, frames: readonly PublicFrame[], options
   return { name: film.title, clips, ...beginning(media.rate, options) }
 }
 
+interface TimelineDeps {
+  db: Parameters<typeof loadFilms>[0]
+  search: Pick<LibrarySearch, 'framesByIds'>
+  publicUrl: string
+}
+
 /** A board: for each frame, in the owner's order, the shot it stands for. */
-export function boardTimeline(
-  board: { name: string; items: readonly PinnedFrame[] },
-  films: ReadonlyMap<string, Film>,
+export async function boardTimeline(
+  deps: TimelineDeps,
+  loaded: Pick<LoadedBoard, 'board' | 'pins'>,
   options: TimelineOptions,
-): Timeline {
-  const known = new Map([...films].map(([id, film]) => [id, toMedia(film, options)]))
-  const clips = board.items.flatMap((frame) => {
-    const media = known.get(frame.video_id)
-    const film = films.get(frame.video_id)
-    if (!media || !film) return []
-    const { from, to } = around(frame.t_sec * 1000, film, media)
-    return [{ name: nameOf(frame), media, from, to, markers: markersOf([frame], media, { from, to }) }]
+): Promise<Timeline> {
+  const { name, items } = await toBoardWithItems(deps, loaded)
+  const parts = items.map((frame) => ({ frames: [frame], span: (film: Film) => around(frame.t_sec * 1000, film) }))
+  return partsTimeline(deps, name, parts, options)
+}
+
+/** Sequences: for each one clip, from its first step to the end of its last. Steps are markers. */
+export async function sequencesTimeline(
+  deps: TimelineDeps & { search: LibrarySearch },
+  query: SequenceQuery,
+  options: TimelineOptions,
+): Promise<Timeline> {
+  const { sequences } = await readSequences(deps.search, deps.publicUrl, query)
+  const parts = sequences.map(({ steps }) => ({
+    frames: steps.map(({ frame }) => frame),
+    span: () => ({ startMs: steps[0]!.from_sec * 1000, endMs: steps.at(-1)!.to_sec * 1000 }),
+  }))
+  return partsTimeline(deps, 'Sequences', parts, options)
+}
+
+type Span = Pick<Shot, 'startMs' | 'endMs'>
+
+/** A part of a film by the frames that it is chosen for. */
+interface Part {
+  frames: readonly (PublicFrame & { note?: string | null })[]
+  span: (film: Film) => Span
+}
+
+async function partsTimeline(
+  { db }: Pick<TimelineDeps, 'db'>,
+  name: string,
+  parts: readonly Part[],
+  options: TimelineOptions,
+): Promise<Timeline> {
+  const films = await loadFilms(db, [...new Set(parts.map(({ frames }) => frames[0]!.video_id))])
+  const known = new Map([...films].map(([id, film]) => [id, { film, media: toMedia(film, options) }]))
+  const clips = parts.flatMap(({ frames, span }) => {
+    const one = known.get(frames[0]!.video_id)
+    if (!one) return []
+    const { media } = one
+    const { startMs, endMs } = span(one.film)
+    const from = Math.min(Math.max(0, toFrame(startMs, media.rate)), media.length - 1)
+    const to = Math.max(from + 1, Math.min(media.length, toFrame(endMs, media.rate)))
+    return [{ name: nameOf(frames[0]!), media, from, to, markers: markersOf(frames, media, { from, to }) }]
   })
-  return { name: board.name, clips, ...beginning(clips[0]?.media.rate ?? RATES['25']!, options) }
+  return { name, clips, ...beginning(clips[0]?.media.rate ?? RATES['25']!, options) }
 }
 
 /** The clean part of the shot at this instant; within a transition, a second on both sides. */
-function around(ms: number, { shots }: Film, media: Media): { from: number; to: number } {
+function around(ms: number, { shots }: Film): Span {
   const shot = shots.find(({ startMs, endMs }) => startMs <= ms && ms < endMs)
-  const from = Math.min(Math.max(0, toFrame(shot?.startMs ?? ms - 1000, media.rate)), media.length - 1)
-  const to = Math.min(media.length, toFrame(shot?.endMs ?? ms + 1000, media.rate))
-  return { from, to: Math.max(to, from + 1) }
+  return shot ?? { startMs: ms - 1000, endMs: ms + 1000 }
 }
 
 type Shot = Film['shots'][number]

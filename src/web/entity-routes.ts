@@ -10,7 +10,7 @@ import { readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { listOpenings, OPENING_POINTS, openingParameters } from '../views/openings.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
-import { readSequences, SEQUENCE_POINTS, toSequenceQuery } from '../views/sequences.ts'
+import { readSequences, SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { comparePage, filmsPage } from './films-pages.ts'
 import { openGraph, type Page } from './layout.ts'
@@ -113,7 +113,8 @@ function addVideosAndBrands(page: AddPage, deps: PageDeps): void {
 }
 
 const step = { schema: plainName(60), description: 'A filter and its value.' }
-const sequenceForm = { first: step, between: step, second: step, ...listParameters }
+const { seq, author, platform } = sequenceParameters
+const sequenceForm = { seq, author, platform, first: step, between: step, second: step, ...listParameters }
 
 function addFilms(page: AddPage, deps: PageDeps): void {
   const { search, films, publicUrl } = deps
@@ -142,9 +143,12 @@ function addFilms(page: AddPage, deps: PageDeps): void {
   })
 
   page('/sequences', { parameters: sequenceForm, points: SEQUENCE_POINTS }, async ({ query }) => {
-    const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after } = query
-    const asked = toSequenceQuery({ seq: `${first}~${between}~${second}` }, { limit: SEQUENCES, after })
-    const body = sequencesPage({ first, between, second, ...(await readSequences(search, publicUrl, asked)) })
+    const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after, ...rest } = query
+    const asked = { ...rest, seq: rest.seq ?? `${first}~${between}~${second}` }
+    const found = await readSequences(search, publicUrl, toSequenceQuery(asked, { limit: SEQUENCES, after }))
+    const where = new URLSearchParams({ ...(rest.seq === undefined && { first, between, second }), ...rest }).toString()
+    const file = new URLSearchParams({ ...asked, limit: String(SEQUENCES), ...(after && { after }) }).toString()
+    const body = sequencesPage({ first, between, second, own: rest.seq, where, file, ...found })
     return { title: 'Sequences', current: 'films', body }
   })
 }

@@ -189,18 +189,22 @@ export function similarPanel(
 
 const EXPORTS = [
   ['otio', 'DaVinci Resolve', 'OpenTimelineIO'],
+  ['edl?markers=1', 'DaVinci Resolve', 'markers alone'],
   ['xml', 'Premiere Pro', 'XML'],
   ['fcpxml', 'Final Cut Pro', 'FCPXML'],
   ['edl', 'Avid and others', 'EDL'],
   ['csv', 'a spreadsheet', 'shot list'],
 ] as const
 
-/** The timeline for each editing program. */
-export function exportsPanel(id: string): Html {
-  return html`<section><h2>Take the shots along</h2><ul class="facts">${EXPORTS.map(
-    ([form, program, name]) =>
-      html`<li><a href="/api/videos/${id}/timeline.${form}" download>For ${program} <span class="hint">${
-        name
-      }</span></a></li>`,
-  )}</ul></section>`
+/** Links to a timeline for each editing program. `query` is of the address, without its `?`. */
+export function exportList(path: string, query = ''): Html[] {
+  return EXPORTS.map(([ending, program, name]) => {
+    const more = query && `${ending.includes('?') ? '&' : '?'}${query}`
+    return html`<li><a href="${path}.${ending}${more}" download>For ${program}
+<span class="hint">${name}</span></a></li>`
+  })
+}
+
+export function exportsPanel(title: string, path: string, query = ''): Html {
+  return html`<section><h2>${title}</h2><ul class="facts">${exportList(path, query)}</ul></section>`
 }

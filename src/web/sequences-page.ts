@@ -1,5 +1,6 @@
 import type { PublicFrame } from '../views/frame.ts'
 import { SEQUENCE_STEPS } from '../views/sequences.ts'
+import { exportsPanel } from './film-panels.ts'
 import { type Html, html, nextPage, options } from './html.ts'
 import { clock, counted, valueLabel } from './words.ts'
 
@@ -12,6 +13,11 @@ export interface SequencesData {
   first: string
   between: string
   second: string
+  /** What is asked for in its own form, where the fields of the page do not tell it. */
+  own: string | undefined
+  /** The query of this page, and of the same as a file. */
+  where: string
+  file: string
   sequences: readonly Found[]
   films: number
   unknown: number
@@ -26,18 +32,19 @@ const BETWEEN = [
 ] as const
 
 /** `/sequences`: one thing after another in a film. It works without script. */
-export function sequencesPage({ first, between, second, sequences, films, unknown, next }: SequencesData): Html {
+export function sequencesPage(given: SequencesData): Html {
+  const { first, between, second, own, where, file, sequences, films, unknown, next } = given
   const hidden = unknown > 0 && ` ${counted(unknown, 'frame')} without a value could hide more.`
-  const where = `first=${first}&between=${between}&second=${second}`
   return html`<header class="entity"><h1>Sequences</h1>
 <p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
-${films === 1 ? 'has' : 'have'} both.${hidden}</p></header>
+${films === 1 ? 'has' : 'have'} ${own === undefined ? 'both' : html`all of <code>${own}</code>`}.${hidden}</p></header>
 <form class="sorting" action="/sequences"><label>First <select name="first">${choices(first)}</select></label>
 <label>Between <select name="between">${options(BETWEEN, between)}</select></label>
 <label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
 ${sequences.length === 0 && html`<p class="empty">No film has one after the other so. Allow more time between.</p>`}
 <ol class="sequences">${sequences.map(found)}</ol>
-${nextPage(next && `/sequences?${where}&after=${next}`)}`
+${nextPage(next && `/sequences?${where}&after=${next}`)}
+${sequences.length > 0 && exportsPanel('Take them along', '/api/sequences/timeline', file)}`
 }
 
 function choices(chosen: string): Html[] {

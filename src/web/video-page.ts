@@ -49,12 +49,12 @@ ${timeline(frames, length, { grammar, film })}
 ${techniquesUsed(frames, vocabulary)}
 <section><h2>Storyboard</h2>${storyboard(frames)}</section>
 ${similarPanel(video.id, similar, videos)}
-${exportsPanel(video.id)}
+${exportsPanel('Take the shots along', `/api/videos/${video.id}/timeline`)}
 ${standings(film)}`
 }
 
 function figures({ measures, shares, unusual, text }: PublicFilm): Html {
-  const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share'] as const
+  const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness', 'tempo_bpm'] as const
   const { too_fast } = text
   return html`<dl class="figures">
 ${figuresOf(measures, main)}

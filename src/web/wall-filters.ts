@@ -1,5 +1,6 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
+import { SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
 import { DERIVED, DERIVED_NAMES, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
@@ -57,7 +58,7 @@ const RARE: readonly Menu[] = [
 export function filterMenus(data: FiltersData): Html {
   const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
   return html`<div class="filters" id="filters" role="group" aria-label="Filters">
-${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(data)}
+${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${thenMenu(data)}${viewMenu(data)}
 </div>`
 }
 
@@ -75,6 +76,25 @@ function moreMenu(data: FiltersData): Html {
   const names = [...RARE.map(({ name }) => name), ...DERIVED_NAMES]
   const chosen = names.reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
   return fold('more', 'More', chosen, html`${rare}${measured}`)
+}
+
+/** What follows the frames that are chosen here, within a film. */
+function thenMenu({ values }: FiltersData): Html | false {
+  const first = toSequenceStep(values)
+  if (first === undefined) return false
+  const { author = [], platform = [] } = values
+  const film = {
+    ...(author.length === 1 && { author: author[0]! }),
+    ...(platform.length === 1 && { platform: platform[0]! }),
+  }
+  const lists = Object.entries(SEQUENCE_STEPS).map(([name, all]) => {
+    const picks = all.map((value) => {
+      const query = new URLSearchParams({ ...film, seq: `${first}~3s~${name}.${value}` })
+      return html`<li><a class="choice" href="/sequences?${query.toString()}">${valueLabel(value)}</a></li>`
+    })
+    return html`<h2>${valueLabel(name)}</h2><ul class="pick-list">${picks}</ul>`
+  })
+  return fold('then', 'Then', 0, html`<p class="hint">Where one of these frames leads into:</p>${lists}`)
 }
 
 /** A part that folds out. `name` makes the browser close the others. */

@@ -188,7 +188,11 @@ test('a stranger is sent to sign in, and another person’s board is not there',
   const { json } = await me.ask('/web/boards', [['name', 'Mine']])
   expect((await api.call('/boards')).headers.get('location')).toBe('/sign-in')
   const other = await person()
-  for (const path of [`/boards/${json.board.id}`, `/boards/${json.board.id}/export?format=zip`])
+  for (const path of [
+    `/boards/${json.board.id}`,
+    `/boards/${json.board.id}/export?format=zip`,
+    `/boards/${json.board.id}/timeline.csv`,
+  ])
     expect((await other.get(path)).status).toBe(404)
   expect((await other.ask(`/web/boards/${json.board.id}/delete`, [])).status).toBe(404)
 })

@@ -113,6 +113,8 @@ test('joining an upload costs a point a megabyte, a repeat of it a write', async
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
   const { cookie } = await visitor.signIn('exports@example.org')
   const get = (path: string) => api.call(path, { headers: { cookie } })
+  for (const format of ['zzz', 'csv'])
+    expect((await get(`/boards/none/timeline.${format}`)).status).toBe(format === 'zzz' ? 400 : 404)
   for (const path of ['/saves/export', '/boards/none/export']) {
     expect([path, (await get(`${path}?format=zzz`)).status]).toEqual([path, 400])
     expect([path, (await get(`${path}?format=csv`)).status]).toEqual([path, path === '/saves/export' ? 200 : 404])
@@ -166,6 +168,8 @@ test('a page costs what the same costs over HTTP, and a refusal costs the accoun
 
   expect(await page(`/boards/${boardId}/export`)).toEqual(await http(`/api/boards/${boardId}/export`))
   expect(await page('/saves/export')).toEqual(await http('/api/favourites/export'))
+  const timeline = `/boards/${boardId}/timeline.csv`
+  expect(await page(timeline)).toEqual(await http(`/api${timeline}`))
   expect(await page('/boards?after=zzz!')).toEqual({ status: 400, points: 0 })
   expect(await post('/web/saves', many)).toEqual({ status: 400, points: 0 })
   expect(await post('/web/saves', named(100), 'forged')).toEqual({ status: 403, points: 0 })

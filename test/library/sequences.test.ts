@@ -80,6 +80,63 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
 })
 
+test('sequences are a timeline for an editing program: a clip for each, its steps as markers', async () => {
+  const seq = encodeURIComponent('subject.text-card~15s~surface.screen-recording')
+  const response = await fetch(`${service.url}/api/sequences/timeline.otio?seq=${seq}&rate=25&start=00:00:00:00`)
+  expect([response.status, response.headers.get('content-disposition')]).toEqual([
+    200,
+    expect.stringMatching(/\.otio"$/),
+  ])
+  const { tracks, global_start_time } = (await response.json()) as Otio
+  expect(global_start_time).toMatchObject({ rate: 25, value: 0 })
+  const clips = tracks.children[0].children.map(({ source_range: { start_time, duration }, markers, metadata }) => ({
+    film: metadata.frame_library.video_id,
+    from: start_time.value / 25,
+    sec: duration.value / 25,
+    markers: markers.map(({ marked_range }) => marked_range.start_time.value / 25),
+  }))
+  // The later film comes first. Each clip goes on to the end of its last step; steps are marked at their first frames.
+  expect(clips).toEqual([
+    { film: loose, from: 0, sec: 30, markers: [1, 22] },
+    { film: tight, from: 0, sec: 10, markers: [2, 7] },
+  ])
+  const none = await service.get('/api/sequences/timeline.edl?seq=subject.crowd~subject.ui')
+  expect([none.status, none.json.message]).toEqual([409, expect.stringMatching(/no clip/)])
+  expect((await service.get('/api/sequences/timeline.mov?seq=subject.crowd~subject.ui')).status).toBe(400)
+  expect((await service.get('/api/sequences/timeline.edl?seq=subject.ui')).status).toBe(400)
+})
+
+interface Otio {
+  global_start_time: object
+  tracks: {
+    children: [
+      {
+        children: {
+          source_range: { start_time: { value: number }; duration: { value: number } }
+          markers: { marked_range: { start_time: { value: number } } }[]
+          metadata: { frame_library: { video_id: string } }
+        }[]
+      },
+    ]
+  }
+}
+
+test('the wall says what its frames may lead into, and the page of sequences takes it and its exports on', async () => {
+  const read = async (path: string) => (await (await fetch(service.url + path)).text()).replaceAll('&amp;', '&')
+  expect(await read('/')).not.toContain('id="menu-then"')
+  const wall = await read('/?subject=text-card&tone=dark&q=ship&author=Atlas')
+  const link = /href="(\/sequences\?[^"]+screen-recording)"/.exec(wall)![1]!
+  expect(Object.fromEntries(new URL(link, service.url).searchParams)).toEqual({
+    author: 'Atlas',
+    seq: 'subject.text-card,tone.dark,q.ship~3s~surface.screen-recording',
+  })
+  const page = await read(link)
+  expect(page).toContain('1 place in 1 film that')
+  expect(page).toContain('has all of <code>subject.text-card,tone.dark,q.ship~3s~surface.screen-recording</code>')
+  const file = /href="(\/api\/sequences\/timeline\.csv\?[^"]+)"/.exec(page)![1]!
+  expect(await read(file)).toContain('Ship it')
+})
+
 test.each([[[1.5, 'a']], [[1, '\u0000']], ['none']])('a cursor that is none (%j) is refused', async (place) => {
   const after = Buffer.from(JSON.stringify(place)).toString('base64url')
   const { status } = await service.get(`/api/sequences?seq=subject.ui~subject.logo&after=${after}`)

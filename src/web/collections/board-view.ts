@@ -49,7 +49,7 @@ ${board.description !== null && html`<p class="note">${board.description}</p>`}
 <div class="tools">
   ${total > 1 && arrangeLink(data)}
   ${shareMenu(data)}
-  ${exportLinks(`/boards/${board.id}/export`)}
+  ${exportLinks(`/boards/${board.id}/export`, total > 0 ? `/boards/${board.id}/timeline` : undefined)}
   ${renameMenu(visitor, board)}
   ${deleteMenu(visitor, board, total)}
 </div>

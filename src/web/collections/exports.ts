@@ -12,6 +12,7 @@ import { toSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters, Values } from '../../parameters.ts'
 import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
 import { BATCH, CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
+import { boardTimeline, parseForm, sendTimeline, timelineParameters } from '../../views/timelines.ts'
 import type { Actions, Asked } from '../actions.ts'
 import { type Html, html, safeUrl, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -31,7 +32,7 @@ interface Exported {
   batches: Batches
 }
 
-/** `/saves/export` and `/boards/{id}/export`, on every plan. */
+/** `/saves/export`, `/boards/{id}/export` and a board for editing programs, on every plan. */
 export function addExports(actions: Actions, deps: PageDeps): void {
   const { db } = deps
   const options = { parameters, holds: 'longAnswers' } as const
@@ -51,6 +52,16 @@ export function addExports(actions: Actions, deps: PageDeps): void {
       about: { board: shown },
       batches: pinnedBatches(deps, board),
     })
+  })
+  const editing = { parameters: timelineParameters, holds: 'longAnswers' } as const
+  actions.page('/boards/:id/timeline.:format', 'person', editing, async ({ visitor, param, query, res, charge }) => {
+    const form = parseForm(param('format'), query)
+    const at = { accountId: visitor.account.id, boardId: param('id') }
+    await charge(POINTS.search + pointsForItems(await boardSize(db, at)) - POINTS.read)
+    const timeline = await boardTimeline(deps, await loadBoard(db, at), query)
+    res.set('Cache-Control', 'no-store')
+    sendTimeline(res, timeline, { name: at.boardId, form, options: query })
+    return undefined
   })
 }
 

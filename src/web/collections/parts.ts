@@ -1,5 +1,6 @@
 import type { PinnedFrame, SavedFrame } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
+import { exportList } from '../film-panels.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { clock } from '../words.ts'
@@ -70,13 +71,15 @@ export function pager(path: string, after: string | undefined, next: string | nu
 </nav>`
 }
 
-export function exportLinks(path: string): Html {
+/** `timeline`: where its files for editing programs are. */
+export function exportLinks(path: string, timeline?: string): Html {
   return menu(
     'Export',
     html`<ul>
   <li><a href="${path}?format=csv" download>Table (CSV)</a></li>
   <li><a href="${path}?format=json" download>Data (JSON)</a></li>
   <li><a href="${path}?format=zip" download>Images and contact sheet (ZIP)</a></li>
+  ${timeline && exportList(timeline)}
 </ul>`,
   )
 }
