@@ -1,16 +1,24 @@
-import { sameRate, toTimecode } from './rate.ts'
+import { framesOfADay, sameRate, toTimecode } from './rate.ts'
 import { lengthOf, mediaOf, oneLine, type PlacedClip, placeClips, type Timeline, TimelineRefused } from './timeline.ts'
 
-/** The most that the three digits of an event number count. */
+/** The most that three digits count: of events, and of the frames of a dissolve. */
 const MAX_EVENTS = 999
 
 /**
  * An edit decision list in the form of CMX 3600: one rate, one picture track, cuts and dissolves.
- * @throws TimelineRefused for several rates or more than 999 events
+ * @throws TimelineRefused for several rates, more than 999 events or frames of a dissolve, sources past midnight
  */
 export function toEdl(timeline: Timeline): string {
   refuseManyRates(timeline)
   refuseManyEvents(timeline.clips.length)
+  for (const { name, mix, media, to } of timeline.clips) {
+    if (mix && mix.before + mix.behind > MAX_EVENTS)
+      throw new TimelineRefused(`The transition into ${name} is longer than an EDL can say. Use otio or xml.`)
+    if (media.start + to > framesOfADay(media))
+      throw new TimelineRefused(
+        `The timecode of ${media.title} runs past midnight, which an EDL cannot say. Use otio or xml.`,
+      )
+  }
   const reels = reelsOf(timeline)
   const clips = placeClips(timeline)
   const events = clips.flatMap((clip, n) => clipEvent({ timeline, reels, clips, n }, clip))

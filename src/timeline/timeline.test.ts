@@ -61,6 +61,20 @@ describe('an edit decision list', () => {
     expect(() => toEdl(timeline(many))).toThrow(/at most 999 events/)
   })
 
+  test.each<[string, Clip[]]>([
+    [
+      'a dissolve of a thousand frames',
+      [
+        clip(0, 1000, { media: { ...film, length: 5000 } }),
+        clip(1000, 3000, { media: { ...film, length: 5000 }, mix: { before: 500, behind: 500 } }),
+      ],
+    ],
+    ['a source that runs past midnight', [clip(0, 250, { media: { ...film, start: 25 * 86_400 - 249 } })]],
+    ['a film longer than a day', [clip(0, 25 * 86_401, { media: { ...film, length: 25 * 90_000 } })]],
+  ])('is refused for %s', (_what, clips) => {
+    expect(() => toEdl(timeline(clips, { start: 0 }))).toThrow(/Use otio or xml/)
+  })
+
   test('markers share a frame, hold no separator, and no name begins with a digit', () => {
     const markers = [
       { frame: 10, name: '3 cards', note: 'a|b' },
@@ -100,6 +114,18 @@ describe('a timeline is refused', () => {
       'with a transition that has no pictures',
       timeline([clip(200, 250), clip(9, 20, { mix: { before: 0, behind: 5 } })]),
     ],
+    [
+      'with a clip shorter than the transitions at its ends',
+      timeline([
+        clip(0, 20),
+        clip(20, 30, { mix: { before: 2, behind: 6 } }),
+        clip(30, 60, { mix: { before: 5, behind: 5 } }),
+      ]),
+    ],
+    ['with half a frame of transition', timeline([clip(0, 9), clip(9, 20, { mix: { before: 1.5, behind: 2 } })])],
+    ['with a marker at no frame', timeline([clip(0, 5, { markers: [{ frame: 1.5, name: '', note: '' }] })])],
+    ['that drops labels at 25', timeline([clip(0, 9)], { drop: true })],
+    ['that begins before zero', timeline([clip(0, 9)], { start: -1 })],
     ['longer than a day', timeline([clip(0, 250)], { start: 25 * 86_400 - 249 })],
   ]
   test.each(refused)('%s', (_what, given) => {

@@ -1,4 +1,4 @@
-import { framesOfADay, type Rate, sameRate, toFrame } from './rate.ts'
+import { canDrop, framesOfADay, type Rate, sameRate, toFrame } from './rate.ts'
 
 /** A film that a timeline shows parts of. Its picture is not here: an editor links it to a file by its name. */
 export interface Media {
@@ -90,10 +90,14 @@ export function checkTimeline(timeline: Timeline): void {
     if (from < 0 || to > media.length)
       throw new TimelineRefused(`${which} goes beyond its film of ${media.length} frames.`)
     if (to <= from) throw new TimelineRefused(`${which} is shorter than one frame.`)
-    if (markers.some(({ frame }) => frame < from || frame >= to))
+    if (markers.some(({ frame }) => !Number.isInteger(frame) || frame < from || frame >= to))
       throw new TimelineRefused(`${which} has a marker outside of it.`)
     if (mix) checkMix(which, clip, clips[n - 1])
+    if ((mix?.behind ?? 0) + (clips[n + 1]?.mix?.before ?? 0) > to - from)
+      throw new TimelineRefused(`${which} is shorter than the transitions at its two ends.`)
   })
+  if (timeline.drop && !canDrop(timeline.rate)) throw new TimelineRefused('Its rate drops no labels.')
+  if (!(Number.isInteger(timeline.start) && timeline.start >= 0)) throw new TimelineRefused('It begins at no frame.')
   if (timeline.start + lengthOf(timeline) > framesOfADay(timeline))
     throw new TimelineRefused('The list runs past 24 hours of timecode. Choose an earlier start or fewer clips.')
 }
@@ -101,7 +105,8 @@ export function checkTimeline(timeline: Timeline): void {
 function checkMix(which: string, { from, to, mix }: Clip, previous: Clip | undefined): void {
   const { before, behind } = mix!
   if (!previous) throw new TimelineRefused(`${which} mixes with a clip before it, and there is none.`)
-  if (before < 0 || behind < 0 || before + behind === 0) throw new TimelineRefused(`${which} has an empty transition.`)
+  if (![before, behind].every((part) => Number.isInteger(part) && part >= 0) || before + behind === 0)
+    throw new TimelineRefused(`${which} has an empty transition.`)
   if (before > previous.to - previous.from || behind > to - from)
     throw new TimelineRefused(`The transition into ${which} is longer than its clips.`)
   if (from - before < 0 || previous.to + behind > previous.media.length)

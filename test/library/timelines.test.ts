@@ -2,15 +2,16 @@ import { spawnSync } from 'node:child_process'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
+import { framesOfADay, toTimecode } from '../../src/timeline/rate.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /**
  * Films and boards handed to editing programs. The files are also read back by the programs' own libraries, where
- * Python has them: pip install opentimelineio otio-fcp-adapter otio-cmx3600-adapter pycmx
+ * Python has them: pip install opentimelineio otio-fcp-adapter otio-cmx3600-adapter pycmx timecode
  */
 
-const reads = spawnSync('python3', ['-c', 'import opentimelineio, pycmx']).status === 0
+const reads = spawnSync('python3', ['-c', 'import opentimelineio, pycmx, timecode']).status === 0
 const referee = reads ? describe : describe.skip
 
 let service: Service
@@ -120,8 +121,8 @@ test('a video that nobody knows is 404; an empty board is refused with what to d
 })
 
 referee('read back by the programs’ own libraries', () => {
-  const read = (form: string, text: string, rate = '') => {
-    const { stdout, stderr, status } = spawnSync('python3', ['test/support/timeline-referee.py', form, rate], {
+  const read = (form: string, text: string, ...more: string[]) => {
+    const { stdout, stderr, status } = spawnSync('python3', ['test/support/timeline-referee.py', form, ...more], {
       input: text,
       encoding: 'utf8',
     })
@@ -156,5 +157,45 @@ referee('read back by the programs’ own libraries', () => {
     const cmx = read('pycmx', await file(`${path}.edl`))
     expect(cmx.cuts).toHaveLength(5)
     expect(cmx.cuts[0].slice(1, 3)).toEqual(['00:00:00:00', '00:00:02:00'])
+    // Its reader moves a cut that mixes to where mixing begins, so the clips before it are compared.
+    const edl = read('edl', await file(`${path}.edl`), String(num / den))
+    const spans = (cuts: readonly unknown[][]) => cuts.slice(0, 2).map((cut) => cut.slice(1, 3))
+    expect(spans(edl.cuts)).toEqual(spans(expected))
+  })
+
+  test.each([
+    ['30000/1001', '10:00:00;00', '01:00:00;00'],
+    ['60000/1001', '10:00:00;00', '00:59:59;58'],
+  ])('at %s with dropped labels the list has the same cuts and begins at its start', async (rate, own, start) => {
+    await film30(rate, own)
+    const [num, den] = rate.split('/').map(Number) as [number, number]
+    const path = `/api/videos/${film}/timeline`
+    const query = `?start=${encodeURIComponent(start)}`
+    const otio = read('otio', await file(`${path}.otio${query}`))
+    const xml = read('xml', await file(`${path}.xml${query}`))
+    const edl = read('edl', await file(`${path}.edl${query}`), String(num / den))
+    expect(xml.cuts.map((cut: unknown[]) => cut.slice(2))).toEqual(otio.cuts.map((cut: unknown[]) => cut.slice(2)))
+    expect(edl.cuts.slice(0, 2).map((cut: unknown[]) => cut.slice(1, 3))).toEqual(
+      otio.cuts.slice(0, 2).map((cut: unknown[]) => cut.slice(1, 3)),
+    )
+    const [label] = read('timecode', JSON.stringify([otio.start]), rate === '30000/1001' ? '29.97' : '59.94', 'drop')
+    expect(label).toBe(start)
+  })
+
+  test.each([
+    ['23.976', 24_000, 1001, 'all'],
+    ['25', 25, 1, 'all'],
+    ['29.97', 30_000, 1001, 'all'],
+    ['29.97', 30_000, 1001, 'drop'],
+    ['30', 30, 1, 'all'],
+    ['50', 50, 1, 'all'],
+    ['59.94', 60_000, 1001, 'all'],
+    ['59.94', 60_000, 1001, 'drop'],
+  ])('labels at %s (%i/%i, %s) are those of timecode over a day', (name, num, den, labels) => {
+    const counting = { rate: { num, den }, drop: labels === 'drop' }
+    const step = Math.floor(framesOfADay(counting) / 60_000)
+    const frames = Array.from({ length: 60_000 }, (_, n) => n * step)
+    const ours = frames.map((frame) => toTimecode(frame, counting))
+    expect(read('timecode', JSON.stringify(frames), name, labels)).toEqual(ours)
   })
 })

@@ -1,4 +1,4 @@
-"""Reads a timeline with opentimelineio, or an edit list with pycmx, and prints its cuts as JSON."""
+"""Reads a timeline with opentimelineio, or an edit list with pycmx, and prints its cuts as JSON. Or counts labels."""
 import io
 import json
 import sys
@@ -10,6 +10,11 @@ if form == "pycmx":
     events = [edit for event in pycmx.parse_cmx3600(io.StringIO(text)).events for edit in event.edits]
     cuts = [[e.source, e.source_in, e.source_out, e.record_in, e.record_out] for e in events]
     print(json.dumps({"cuts": cuts}))
+elif form == "timecode":
+    from timecode import Timecode
+
+    frames, whole = json.loads(text), sys.argv[3] != "drop"
+    print(json.dumps([str(Timecode(sys.argv[2], frames=n + 1, force_non_drop_frame=whole)) for n in frames]))
 else:
     import opentimelineio as otio
 
