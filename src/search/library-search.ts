@@ -307,7 +307,7 @@ export interface SequencePage {
   sequences: FoundSequence[]
   /** Films that have every step somewhere, as far as they were looked at. */
   films: number
-  /** Of their frames, those that have no value of an attribute that is asked for. */
+  /** Of their frames, those without a value that is asked for; without such films of all frames, up to 1,000. */
   unknown: number
   next: string | null
 }

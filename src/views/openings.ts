@@ -41,9 +41,17 @@ export async function listOpenings(
   const { part = 'opening', ...query } = asked
   const { items, next } = await search.videos(query)
   const openings = await Promise.all(
-    items.map(async (video) => ({ video, frames: shotsAt(part, (await search.videoFrames(video.id)) ?? []) })),
+    items.map(async (video) => ({ video, frames: await endsOf(search, { id: video.id, part }) })),
   )
   return { items: openings.filter(({ frames }) => frames.length > 0), next }
+}
+
+/** The first or last shots of a film, a frame a shot. */
+export async function endsOf(
+  search: Pick<LibrarySearch, 'videoFrames'>,
+  { id, part }: { id: string; part: 'opening' | 'ending' },
+): Promise<ShownFrame[]> {
+  return shotsAt(part, (await search.videoFrames(id)) ?? [])
 }
 
 /** The first frame of each of the first shots, or the last of each of the last. */

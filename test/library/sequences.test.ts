@@ -75,6 +75,9 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   expect(ids(await found('subject.text-card~subject.ui~subject.logo'))).toEqual([tight])
   expect(ids(await found('subject.text-card~any~subject.ui', '&span=12'))).toEqual([tight])
   expect(ids(await found('subject.crowd~subject.ui'))).toEqual([])
+  // A frame of Relay's film has no subject: it may be a crowd.
+  expect(await found('subject.crowd~subject.ui')).toMatchObject({ films: 0, unknown: 1 })
+  expect(await found('subject.crowd~subject.ui', '&author=Atlas')).toMatchObject({ films: 0, unknown: 0 })
   const first = await found('subject.text-card~15s~subject.ui', '&limit=1')
   expect(ids(first)).toEqual([loose])
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])

@@ -70,6 +70,15 @@ test('find_films sorts by a measure, with bounds, or finds those built like one'
   expect(like.text).toMatch(/nearest first\n.*away; /)
 })
 
+test('find_films shows how films open or end, in one call', async () => {
+  const { text, structuredContent } = await call('find_films', { sort: 'shots', part: 'opening', limit: 2 })
+  expect(structuredContent.films[0].frames.map(({ t_sec }: { t_sec: number }) => t_sec)).toEqual([0, 1, 2, 3])
+  expect(text).toMatch(/\n\S+ "The longest.*\n {2}0:00 presenter "Shot 0: .* \S+\n {2}0:01 ui "Shot 1/)
+  const ending = await call('find_films', { like: 'Calm', part: 'ending' })
+  const { frames } = ending.structuredContent.films.find(({ id }: { id: string }) => id === long)
+  expect(frames.map(({ t_sec }: { t_sec: number }) => t_sec)).toEqual([56, 57, 58, 59])
+})
+
 test('compare_films sets films side by side', async () => {
   const { text, structuredContent } = await call('compare_films', { video_id: [long, calm] })
   expect(structuredContent.films).toHaveLength(2)

@@ -6,6 +6,7 @@ import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } 
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm, tellCamera } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
+import { endsOf } from '../../views/openings.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
@@ -20,6 +21,14 @@ export function filmTools(deps: LibraryToolDeps): Tool[] {
 const reads = { annotations: READS, points: POINTS.search, scope: 'any', cacheable: true } as const
 const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
 const refOf = ({ id, title, author, measures }: ShelfFilm): z.infer<typeof FilmRef> => ({ id, title, author, measures })
+
+/** A shot of an opening or ending. */
+const EndFrame = z.object({
+  id: z.string(),
+  t_sec: z.number(),
+  subject: z.string().nullable(),
+  caption: z.string().nullable(),
+})
 
 /** Lines of a film's structure: a longer one would fill a context window. */
 const MOST_PARTS = 16
@@ -113,7 +122,7 @@ function compareFilms(deps: LibraryToolDeps): Tool {
     ...reads,
     name: 'compare_films',
     title: 'Compare films',
-    description: 'What two to six videos differ in most, and where they are alike.',
+    description: 'What two to six videos differ in most, and share.',
     input: z.strictObject({ video_id: severalOf(videoReference(), 6), format: formatArgument }),
     output: z.object({
       films: z.array(FilmRef),
@@ -152,44 +161,72 @@ function titleOf({ id, title, author, measures }: ShelfFilm): string {
   return `${id} ${quote(title, 100)}${author ? ` by ${quote(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
 }
 
+/** Chance is told beside the cuts that it belongs to. */
+const SORTS = MEASURE_NAMES.filter((name) => name !== 'cuts_on_beats_by_chance')
+
 function findFilmsTool(deps: LibraryToolDeps): Tool {
   return defineTool({
     ...reads,
     name: 'find_films',
     title: 'Find films',
-    description: 'Videos by how they are built: the stillest, slowest, loudest. With like: those built like one.',
+    description: 'Videos by how they are built: the stillest, loudest. Or like one. part: how they open or end.',
     input: z.strictObject({
-      sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
+      sort: z.enum(SORTS as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
       order: z.enum(['desc', 'asc']).default('desc'),
-      min: oneOrMany(boundSchema).optional().describe('Bounds such as luma:80'),
+      min: oneOrMany(boundSchema).optional().describe('Such as luma:80'),
       max: oneOrMany(boundSchema).optional(),
       author: z.string().max(300).optional(),
-      like: videoReference().optional().describe('A video, instead of sort and bounds'),
+      like: videoReference().optional(),
       by: z.enum(VIEWS).default('style'),
+      part: z.enum(['opening', 'ending']).optional(),
       limit: limitArgument(12, 60),
       cursor: z.string().max(200).optional(),
       format: formatArgument,
     }),
     output: z.object({
-      films: z.array(FilmRef.extend({ distance: z.number().optional(), why: z.array(z.string()).optional() })),
+      films: z.array(
+        FilmRef.extend({
+          distance: z.number().optional(),
+          why: z.array(z.string()).optional(),
+          frames: z.array(EndFrame).optional(),
+        }),
+      ),
       total: z.number(),
       next_cursor: z.string().nullable(),
     }),
     async run(args) {
       const shelf = await deps.films.shelf()
-      if (args.like !== undefined) return similarTo(deps, args.like, { view: args.by, limit: args.limit })
-      const { limit, cursor: after, sort, order, author, min, max } = args
+      const { limit, cursor: after, sort, order, author, min, max, like, by: view, part } = args
+      if (like !== undefined) return withEnds(deps, part, await similarTo(deps, like, { view, limit }))
       const query = { sort, order, author, min, max }
       const { films, total, without, next } = findFilms(shelf, query, { after, limit })
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
-      const text = [
-        `${heading}${moreWith(next)}`,
-        ...films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`),
-      ]
-      return { text: text.join('\n'), structured: { films: films.map(refOf), total, next_cursor: next } }
+      const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
+      const found = { films: films.map(refOf), total, next_cursor: next }
+      return withEnds(deps, part, { heading: `${heading}${moreWith(next)}`, lines, found })
     },
   })
+}
+
+type Found = { id: string; measures: ShelfFilm['measures']; title: string; author: string | null }
+
+/** An answer of films, a line for each, with their first or last shots where these are asked for. */
+async function withEnds<F extends { films: Found[] }>(
+  { search }: LibraryToolDeps,
+  part: 'opening' | 'ending' | undefined,
+  { heading, lines, found }: { heading: string; lines: readonly string[]; found: F },
+) {
+  if (part === undefined) return { text: [heading, ...lines].join('\n'), structured: found }
+  const ends = await Promise.all(found.films.map(({ id }) => endsOf(search, { id, part })))
+  const shown = lines.flatMap((line, n) => [
+    line,
+    ...ends[n]!.map(({ id, t_sec, subject, caption }) => {
+      return `  ${clock(t_sec)} ${subject ?? 'unknown'}${caption ? ` ${quote(caption, 60)}` : ''} ${id}`
+    }),
+  ])
+  const films = found.films.map((film, n) => ({ ...film, frames: ends[n]!.map((frame) => EndFrame.parse(frame)) }))
+  return { text: [heading, ...shown].join('\n'), structured: { ...found, films } }
 }
 
 async function similarTo(deps: LibraryToolDeps, given: string, options: Parameters<typeof similarFilms>[2]) {
@@ -202,11 +239,6 @@ async function similarTo(deps: LibraryToolDeps, given: string, options: Paramete
   })
   const found = near.map((one) => ({ ...refOf(one.film), distance: one.distance, why: one.why }))
   const none = 'No film can be compared with it: it has too few measures, or it is alone.'
-  return {
-    text: [
-      `Films like ${titleOf(film!)}, by ${options.view}, nearest first`,
-      ...(near.length > 0 ? lines : [none]),
-    ].join('\n'),
-    structured: { films: found, total: found.length, next_cursor: null },
-  }
+  const heading = `Films like ${titleOf(film!)}, by ${options.view}, nearest first${near.length > 0 ? '' : `\n${none}`}`
+  return { heading, lines, found: { films: found, total: found.length, next_cursor: null } }
 }

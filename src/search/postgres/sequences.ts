@@ -13,6 +13,7 @@ import { readSenses } from './words.ts'
 /** Films looked at together, and in one call: where few have the steps near each other, the rest needs a next call. */
 const FILMS_AT_ONCE = 40
 const MOST_FILMS = 600
+const MOST_UNKNOWN = 1000
 
 /** The films that have every step in its order, newest first. */
 export async function findSequences(
@@ -60,7 +61,10 @@ async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly S
       }
       if (sequences.length >= query.limit) return { sequences, films, unknown, next: toCursor(place) }
     }
-    if (candidates.length < FILMS_AT_ONCE) return { sequences, films, unknown, next: null }
+    if (candidates.length < FILMS_AT_ONCE) {
+      const isNone = films === 0 && query.after === undefined
+      return { sequences, films, unknown: isNone ? await countUnknown(reads, query) : unknown, next: null }
+    }
     if (films >= MOST_FILMS) return { sequences, films, unknown, next: toCursor(place!) }
   }
 }
@@ -73,14 +77,13 @@ interface Candidate {
 /** The newest films that have every step somewhere. */
 function findCandidates(
   reads: Snapshot,
-  { author, platform }: SequenceQuery,
+  query: SequenceQuery,
   wheres: readonly SQL[],
   place: Place | undefined,
 ): Promise<Candidate[]> {
   const conditions = [
     sql`e.kind = 'videos'`,
-    ...(author === undefined ? [] : [sql`e.author = ${storable([author])[0] ?? ''}`]),
-    ...(platform === undefined ? [] : [sql`e.platform = ${platform}`]),
+    ...ofFilms(query),
     ...(place ? [sql`(e.added_ms < ${place[0]} or (e.added_ms = ${place[0]} and e.id > ${place[1]}))`] : []),
     ...wheres.map((where) => sql`exists (select from ${FRAMES} where video_id = e.id and (${where}))`),
   ]
@@ -89,6 +92,13 @@ function findCandidates(
     sql`select e.id, e.added_ms as added from ${ENTRIES} e where ${sql.join(conditions, sql` and `)}
          order by e.added_ms desc, e.id limit ${FILMS_AT_ONCE}`,
   )
+}
+
+function ofFilms({ author, platform }: SequenceQuery): SQL[] {
+  return [
+    ...(author === undefined ? [] : [sql`author = ${storable([author])[0] ?? ''}`]),
+    ...(platform === undefined ? [] : [sql`platform = ${platform}`]),
+  ]
 }
 
 interface MomentRow {
@@ -129,6 +139,14 @@ const COLUMNS = ['subject', 'surface', 'shot', 'technique', 'zone'] as const
 function unknownOf(steps: SequenceQuery['steps']): SQL {
   const asked = COLUMNS.filter((column) => steps.some(({ filters }) => (filters[column]?.length ?? 0) > 0))
   return asked.length === 0 ? sql`false` : sql.raw(`(${asked.map((column) => `${column} is null`).join(' or ')})`)
+}
+
+/** Where no film has every step: all frames without a value that is asked for, up to a number. */
+async function countUnknown(reads: Snapshot, query: SequenceQuery): Promise<number> {
+  const where = sql.join([unknownOf(query.steps), ...ofFilms(query)], sql` and `)
+  const some = sql`select from ${FRAMES} where ${where} limit ${MOST_UNKNOWN}`
+  const [row] = await rowsOf<{ count: number }>(reads, sql`select count(*)::int as count from (${some}) found`)
+  return row!.count
 }
 
 /** The first frame of a shot stands from the shot's beginning; each until the next, or until its shot ends. */
