@@ -9,6 +9,7 @@ import { findAnnotator, publishAnnotator } from '../library/annotator/active-ann
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { findStyle } from '../library/evaluation/house-style.ts'
 import { sweepDrafts } from '../library/films/drafts.ts'
+import { backfillGrammar } from '../library/films/films.ts'
 import { finishMoves } from '../library/techniques/moves.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
@@ -259,6 +260,7 @@ function startPeriodicTasks({
       await subscriptions.prune()
     }),
     repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
+    repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
       await checkStorage(db, store, { remove: true })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { films, shots } from '../../src/db/schema/films.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
-import { recordFilm } from '../../src/library/films/films.ts'
+import { backfillGrammar, recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -274,6 +274,20 @@ test('a film that is read again has its new measures at once, though its frames 
   })
   await service.drain()
   expect((await film(id)).measures.shots).toBe(2)
+})
+
+test('rows of an earlier version are computed on reading, then written again; those of a later one stay', async () => {
+  const { db } = service.stores
+  const rows = () => db.select().from(films).orderBy(films.videoId)
+  const [before, shown] = [await rows(), await film(mixed)]
+  await db.update(films).set({ version: 'film@1', measures: {} })
+  await db.update(films).set({ version: 'film@99' }).where(eq(films.videoId, single))
+  expect((await film(mixed)).measures).toEqual(shown.measures)
+  await Promise.all([backfillGrammar(db), backfillGrammar(db)])
+  const after = await rows()
+  const left = ({ videoId }: { videoId: string }) => videoId !== single
+  expect(after.filter(left)).toEqual(before.filter(left))
+  expect(after.find(({ videoId }) => videoId === single)).toMatchObject({ version: 'film@99', measures: {} })
 })
 
 test('another extraction replaces the shots; a deleted video takes them along', async () => {

@@ -1,5 +1,5 @@
 import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
-import type { DbOrTx, Tx } from '../../db/client.ts'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { films, shots } from '../../db/schema/films.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
@@ -88,6 +88,33 @@ export async function loadShelf(db: DbOrTx): Promise<ShelfFilm[]> {
 export interface FilmReads {
   grammar(videoId: string): Promise<FilmGrammar | undefined>
   shelf(): Promise<readonly ShelfFilm[]>
+}
+
+const FILMS_AT_ONCE = 100
+
+/** Writes the grammar of films again that an earlier version wrote. Until then readers compute it at every change. */
+export async function backfillGrammar(db: Db, signal?: AbortSignal): Promise<void> {
+  // No row of a later version: during an upgrade both versions run.
+  const number = sql`split_part(${films.version}, '@', 2)::int`
+  const isOlder = sql`${number} < ${Number(GRAMMAR_VERSION.split('@')[1])}`
+  while (!signal?.aborted) {
+    const older = await db
+      .select({ id: films.videoId, durationSec: videos.durationSec, film: films })
+      .from(films)
+      .innerJoin(videos, eq(videos.id, films.videoId))
+      .where(isOlder)
+      .limit(FILMS_AT_ONCE)
+    if (older.length === 0) return
+    for (const { id, durationSec, film } of older) {
+      const all = await db.select().from(shots).where(eq(shots.videoId, id)).orderBy(asc(shots.n))
+      const set = { version: GRAMMAR_VERSION, measures: measuresOf(film, all, durationSec) }
+      // A film that was read again meanwhile has its new row.
+      await db
+        .update(films)
+        .set(set)
+        .where(and(eq(films.videoId, id), isOlder))
+    }
+  }
 }
 
 function measuresOf(

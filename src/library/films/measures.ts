@@ -9,7 +9,7 @@ import type {
   Transition,
 } from '../../vocabulary.ts'
 
-/** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
+/** Raise it when a rule of this file changes. Older rows are computed on reading, and written again by a worker. */
 export const GRAMMAR_VERSION = 'film@3'
 
 /** Units that are written behind a value. */
