@@ -122,7 +122,11 @@ function addFilms(page: AddPage, deps: PageDeps): void {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
     const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
     const ids = found.films.map(({ id }) => id)
-    const body = filmsPage({ ...found, sort, order, videos: await search.documents('videos', ids) })
+    const narrowed = new URLSearchParams()
+    for (const name of ['author', 'platform'] as const) if (query[name]) narrowed.append(name, query[name])
+    for (const end of ['min', 'max'] as const)
+      for (const { name, value } of query[end] ?? []) narrowed.append(end, `${name}:${value}`)
+    const body = filmsPage({ ...found, sort, order, narrowed, videos: await search.documents('videos', ids) })
     return { title: 'Films', current: 'films', body }
   })
 

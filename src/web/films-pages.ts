@@ -1,9 +1,10 @@
 import { differencesOf } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, measureOf } from '../library/films/measures.ts'
+import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm, readFilm } from '../views/film.ts'
 import { lengthOf } from '../views/rhythm.ts'
+import { hidden } from './actions.ts'
 import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
 import { type Html, html, nextPage, options } from './html.ts'
 import { clock, counted, valueLabel } from './words.ts'
@@ -12,23 +13,38 @@ export interface FilmsData {
   films: readonly ShelfFilm[]
   videos: ReadonlyMap<string, VideoDocument>
   total: number
+  /** Films that have no value of a measure that is asked for. */
+  without: number
   sort: MeasureName
   order: 'asc' | 'desc'
+  /** What else of the address narrows the list. */
+  narrowed: URLSearchParams
   next: string | null
 }
 
 /** `/films`: films by a measure, with some to compare. It works without script. */
-export function filmsPage({ films, videos, total, sort, order, next }: FilmsData): Html {
+export function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const none = html`<p class="empty">No film has this measure yet. <code>frames reextract</code> measures old ones.</p>`
   return html`<header class="entity"><h1>Films</h1>
-<p class="lead">${counted(total, 'film')} by how they are built.
+<p class="lead">${counted(total, 'film')} by how they are built.${
+    without > 0 && ` ${counted(without, 'film')} without this measure left out.`
+  }
 <a href="/openings">How they open</a> · <a href="/sequences">What follows what</a> · <a
 href="/drafts">Score your draft</a></p></header>
-<form class="sorting" action="/films"><label>Sort by <select name="sort">${options(measures, sort)}</select></label>
+${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
+<form class="sorting" action="/films">${[...narrowed].map(([name, value]) => hidden(name, value))}
+<label>Sort by <select name="sort">${options(measures, sort)}</select></label>
 <label>Order <select name="order">${options(ORDERS, order)}</select></label> <button>Sort</button></form>
 ${films.length === 0 ? none : filmTable({ films, videos, sort })}
-${nextPage(next && `/films?sort=${sort}&order=${order}&after=${next}`)}`
+${nextPage(next && `/films?${new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next]])}`)}`
+}
+
+/** A part of the address that narrows the list, as people read it. */
+function tellBound([name, value]: [string, string]): string {
+  if (name !== 'min' && name !== 'max') return value
+  const [measure, number] = value.split(':') as [MeasureName, string]
+  return `${measureOf(measure).label} at ${name === 'min' ? 'least' : 'most'} ${measureText(measure, Number(number))}`
 }
 
 const ORDERS = [
