@@ -3,8 +3,8 @@
 
 process.argv.splice(2, Number.POSITIVE_INFINITY, '--version')
 await import('../src/cli.ts')
-const { COMMANDS } = await import('../src/cli/commands.ts')
-const service = COMMANDS.filter(({ name }) => ['start', 'api', 'worker'].includes(name))
+const { COMMANDS, SERVICES } = await import('../src/cli/commands.ts')
+const service = COMMANDS.filter(({ name }) => SERVICES.includes(name))
 for (const { load } of service) await load()
 for (const file of [
   'cli/start',

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../config.ts'
-import { COMMANDS, COMPLETION, SERVICE } from './commands.ts'
+import { COMMANDS, COMPLETION, SERVICE, SERVICES } from './commands.ts'
 import { CliError, EXIT, usage } from './failure.ts'
 import { complain } from './terminal.ts'
 
@@ -107,8 +107,7 @@ function namedIn(args: readonly string[]): string | undefined {
   return first === 'help' ? second : first
 }
 
-const isService = (args: readonly string[]): boolean =>
-  COMMANDS.some(({ name, runsOn }) => runsOn && name === namedIn(args))
+const isService = (args: readonly string[]): boolean => SERVICES.includes(namedIn(args) ?? '')
 
 async function unknownCommand(given: string, known: readonly string[]): Promise<CliError> {
   const { similarNames } = await import('./similar-names.ts')
