@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { formatCursor } from '../events/catalogue.ts'
-import { toCloudEvent } from '../events/cloud-event.ts'
-import { type DeadEvent, listDeadEvents, requestRetries } from '../events/dead-events.ts'
+import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '../events/dead-events.ts'
 import { listConsumerLag } from '../events/lag.ts'
 import { readPosition, replay } from '../events/positions.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -127,7 +126,7 @@ export const eventConsumerEndpoints = [
       const found = await listDeadEvents(db, { consumer, after: readCursor(query.after), limit })
       await charge(pointsForItems(found.length) - POINTS.read)
       const last = found.length === limit ? found.at(-1) : undefined
-      return { dead_events: found.map((one) => toEntry(one, publicUrl)), next: last ? toCursor(last) : null }
+      return { dead_events: found.map((one) => describeDead(one, publicUrl)), next: last ? toCursor(last) : null }
     },
   ),
   endpoint(
@@ -145,7 +144,7 @@ export const eventConsumerEndpoints = [
     async ({ db, publicUrl }: ConsumerDeps, { params }) => {
       const found = await listDeadEvents(db, { eventId: params.eventId })
       if (found.length === 0) throw notFound('dead event')
-      return { dead_events: found.map((one) => toEntry(one, publicUrl)) }
+      return { dead_events: found.map((one) => describeDead(one, publicUrl)) }
     },
   ),
   endpoint(
@@ -173,10 +172,6 @@ export const eventConsumerEndpoints = [
     }),
   ),
 ]
-
-function toEntry({ at, event, ...rest }: DeadEvent, publicUrl: string) {
-  return { ...rest, at: at.toISOString(), event: toCloudEvent(event, publicUrl) }
-}
 
 function toCursor({ at, event, consumer }: DeadEvent): string {
   return `${at.getTime()}.${event.id}.${consumer}`

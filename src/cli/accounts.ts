@@ -15,79 +15,69 @@ import { endShare } from '../library/collections/board-settings.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
-import { type CommandContext, withContext } from './context.ts'
-import { addExamples, ageOf, type Column, count, print, printPieces, requireConsent, table } from './terminal.ts'
+import { answers, type CommandContext, type Result, withContext } from './context.ts'
+import { addExamples, ageOf, type Column, count, printPieces, requireConsent, table } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {
-  group
-    .command('list', { isDefault: true })
-    .description('list every account')
-    .action((options: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const accounts = await listAccounts(db)
-        print(options.json, { accounts: accounts.map(toEntry) }, () => table(accounts, COLUMNS))
-      }),
-    )
+  answers(group.command('list', { isDefault: true }).description('list every account'), async ({ db }) => {
+    const accounts = await listAccounts(db)
+    return [{ accounts: accounts.map(toEntry) }, () => table(accounts, COLUMNS)]
+  })
 
-  group
-    .command('create')
-    .description('create an account (the address must not have one yet)')
-    .requiredOption('--email <address>', 'email address (required)')
-    .addOption(new Option('--plan <plan>', 'its plan (default: DEFAULT_PLAN)').choices(PLANS))
-    .option('--operator', 'let the account add videos, correct annotations and change plans')
-    .action(({ email, plan, operator, json }: { email: string; plan?: Plan; operator?: boolean; json?: boolean }) =>
-      withContext(async ({ config, db }) => {
-        const given = plan ?? config.defaultPlan
-        const account = await createAccount(db, { email, plan: given, role: operator ? 'operator' : 'member' })
-        print(json, { account: toEntry(account) }, () => table([account], COLUMNS))
-      }),
-    )
+  answers(
+    group
+      .command('create')
+      .description('create an account (the address must not have one yet)')
+      .requiredOption('--email <address>', 'email address (required)')
+      .addOption(new Option('--plan <plan>', 'its plan (default: DEFAULT_PLAN)').choices(PLANS))
+      .option('--operator', 'let the account add videos, correct annotations and change plans'),
+    async ({ config, db }, { email, plan, operator }: { email: string; plan?: Plan; operator?: boolean }) => {
+      const given = plan ?? config.defaultPlan
+      return shown(await createAccount(db, { email, plan: given, role: operator ? 'operator' : 'member' }))
+    },
+  )
 
-  group
-    .command('set-plan')
-    .description('change the plan, from the next request on')
-    .argument('<email>', 'email of the account')
-    .addArgument(new Argument('<plan>', 'its new plan').choices(PLANS))
-    .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const account = await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })
-        print(json, { account: toEntry(account) }, () => table([account], COLUMNS))
-      }),
-    )
+  answers(
+    ofAccount(group, 'set-plan', 'change the plan, from the next request on').addArgument(
+      new Argument('<plan>', 'its new plan').choices(PLANS),
+    ),
+    async ({ db }, email: string, plan: Plan) =>
+      shown(await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })),
+  )
 
-  group
-    .command('link')
-    .description(
-      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (for a new address an ` +
-        'invitation: the link creates its account, also with sign-up off)',
-    )
-    .argument('<email>', 'email address')
-    .action((email: string, { json }: { json?: boolean }) =>
-      withContext(async (context) => {
-        const url = await operatorLink(context, email)
-        print(json, { url }, () => url)
-      }),
-    )
+  answers(
+    group
+      .command('link')
+      .description(
+        `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (for a new address an ` +
+          'invitation: the link creates its account, also with sign-up off)',
+      )
+      .argument('<email>', 'email address'),
+    async (context, email: string) => {
+      const url = await operatorLink(context, email)
+      return [{ url }, () => url]
+    },
+  )
 
   addAdmission(group)
   addExport(group)
 
-  group
-    .command('delete')
-    .description('delete an account with its keys, saves and boards (its events stay under a random id)')
-    .argument('<email>', 'email of the account')
-    .option('-y, --yes', 'do not ask')
-    .action((email: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const account = await loadAccountByEmail(db, email)
-        const { keys, saves, boards } = await whatAccountHolds(db, account.id)
-        const held = `${count(keys, 'key')}, ${count(saves, 'save')} and ${count(boards, 'board')}`
-        await requireConsent(`the account ${account.email} with ${held}`, yes)
-        await deleteAccount(db, account.id)
-        print(json, { deleted: account.id }, () => `deleted ${account.email}`)
-      }),
-    )
+  answers(
+    ofAccount(
+      group,
+      'delete',
+      'delete an account with its keys, saves and boards (its events stay under a random id)',
+    ).option('-y, --yes', 'do not ask'),
+    async ({ db }, email: string, { yes }: { yes?: boolean }) => {
+      const account = await loadAccountByEmail(db, email)
+      const { keys, saves, boards } = await whatAccountHolds(db, account.id)
+      const held = `${count(keys, 'key')}, ${count(saves, 'save')} and ${count(boards, 'board')}`
+      await requireConsent(`the account ${account.email} with ${held}`, yes)
+      await deleteAccount(db, account.id)
+      return [{ deleted: account.id }, () => `deleted ${account.email}`]
+    },
+  )
   addExamples(group, ...EXAMPLES)
 }
 
@@ -103,31 +93,29 @@ const EXAMPLES = [
   'accounts export ann@example.org > ann.json',
 ]
 
+function ofAccount(group: Command, name: string, description: string): Command {
+  return group.command(name).description(description).argument('<email>', 'email of the account')
+}
+
 /** Who and what is let in. */
 function addAdmission(group: Command): void {
   for (const act of ['disable', 'enable'] as const)
-    group
-      .command(act)
-      .description(ACCESS[act])
-      .argument('<email>', 'email of the account')
-      .action((email: string, { json }: { json?: boolean }) =>
-        withContext(async ({ db }) => {
-          const { id: accountId } = await loadAccountByEmail(db, email)
-          const account = await setDisabled(db, { accountId, disabled: act === 'disable' })
-          print(json, { account: toEntry(account) }, () => `${act}d ${account.email}`)
-        }),
-      )
+    answers(ofAccount(group, act, ACCESS[act]), async ({ db }, email: string) => {
+      const { id: accountId } = await loadAccountByEmail(db, email)
+      const account = await setDisabled(db, { accountId, disabled: act === 'disable' })
+      return [{ account: toEntry(account) }, () => `${act}d ${account.email}`]
+    })
 
-  group
-    .command('unshare')
-    .description('end the share link of a board, whoever owns it')
-    .argument('<link>', 'the link, or the token at its end')
-    .action((link: string, { json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        await endShare(db, link)
-        print(json, { ok: true }, () => 'the link is ended')
-      }),
-    )
+  answers(
+    group
+      .command('unshare')
+      .description('end the share link of a board, whoever owns it')
+      .argument('<link>', 'the link, or the token at its end'),
+    async ({ db }, link: string) => {
+      await endShare(db, link)
+      return [{ ok: true }, () => 'the link is ended']
+    },
+  )
 }
 
 const ACCESS = {
@@ -136,10 +124,7 @@ const ACCESS = {
 }
 
 function addExport(group: Command): void {
-  group
-    .command('export')
-    .description('print everything that is kept about a person as one JSON object')
-    .argument('<email>', 'email of the account')
+  ofAccount(group, 'export', 'print everything that is kept about a person as one JSON object')
     .option('--json', 'the same: the output is JSON')
     .action((email: string) =>
       withContext(({ db, config }) =>
@@ -149,6 +134,8 @@ function addExport(group: Command): void {
       ),
     )
 }
+
+const shown = (account: Account): Result => [{ account: toEntry(account) }, () => table([account], COLUMNS)]
 
 function toEntry({ id, email, role, plan, createdAt, disabledAt }: Account) {
   const disabled_at = disabledAt?.toISOString() ?? null

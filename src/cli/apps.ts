@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { notFound } from '../errors.ts'
 import { deleteRecord, findRecord, listPermanentClients } from '../library/accounts/oauth-records.ts'
 import { registerClient, toPublicClient } from '../oauth/clients.ts'
-import { withContext } from './context.ts'
+import { answers } from './context.ts'
 import { usage } from './failure.ts'
-import { addExamples, type Column, print, table } from './terminal.ts'
+import { addExamples, type Column, table } from './terminal.ts'
 
 interface App {
   id: string
@@ -14,41 +14,39 @@ interface App {
 
 /** `frames apps …`: OAuth clients that an operator registers. Others register themselves. */
 export function defineApps(group: Command): void {
-  group
-    .command('add')
-    .description('register an app and print its client id')
-    .argument('<name>', 'what people are shown')
-    .requiredOption('--return <urls...>', 'addresses that receive its codes: https, or http of this machine (required)')
-    .action((name: string, { return: returns, json }: { return: string[]; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const client = toPublicClient({ client_name: name, redirect_uris: returns }, { secrets: 'refused' })
-        if (!client) throw usage('--return needs https addresses, or http addresses of localhost.')
-        const app = toApp(await registerClient(db, client, { permanent: true }))
-        print(json, app, () => app.id)
-      }),
-    )
+  answers(
+    group
+      .command('add')
+      .description('register an app and print its client id')
+      .argument('<name>', 'what people are shown')
+      .requiredOption(
+        '--return <urls...>',
+        'addresses that receive its codes: https, or http of this machine (required)',
+      ),
+    async ({ db }, name: string, { return: returns }: { return: string[] }) => {
+      const client = toPublicClient({ client_name: name, redirect_uris: returns }, { secrets: 'refused' })
+      if (!client) throw usage('--return needs https addresses, or http addresses of localhost.')
+      const app = toApp(await registerClient(db, client, { permanent: true }))
+      return [app, () => app.id]
+    },
+  )
 
-  group
-    .command('list')
-    .description('list the apps that were registered here')
-    .action(({ json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const apps = (await listPermanentClients(db)).map(toApp)
-        print(json, { apps }, () => (apps.length > 0 ? table(apps, COLUMNS) : 'no apps'))
-      }),
-    )
+  answers(group.command('list').description('list the apps that were registered here'), async ({ db }) => {
+    const apps = (await listPermanentClients(db)).map(toApp)
+    return [{ apps }, () => (apps.length > 0 ? table(apps, COLUMNS) : 'no apps')]
+  })
 
-  group
-    .command('remove')
-    .description('remove an app (its access tokens work for up to an hour; its refresh tokens stop)')
-    .argument('<id>', 'client id')
-    .action((id: string, { json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        if (!(await findRecord(db, 'Client', id))) throw notFound('app')
-        await deleteRecord(db, 'Client', id)
-        print(json, { removed: id }, () => `removed ${id}`)
-      }),
-    )
+  answers(
+    group
+      .command('remove')
+      .description('remove an app (its access tokens work for up to an hour; its refresh tokens stop)')
+      .argument('<id>', 'client id'),
+    async ({ db }, id: string) => {
+      if (!(await findRecord(db, 'Client', id))) throw notFound('app')
+      await deleteRecord(db, 'Client', id)
+      return [{ removed: id }, () => `removed ${id}`]
+    },
+  )
   addExamples(
     group,
     'apps add "Studio assistant" --return https://studio.example.org/callback',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Config, ConfigError, isLoopback, parseConfig } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
@@ -8,6 +9,7 @@ import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { Queues } from '../queue/queues.ts'
 import { CliError, EXIT, usage } from './failure.ts'
+import { type Line, print } from './terminal.ts'
 
 const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
 export type RunFile = z.infer<typeof RunFile>
@@ -75,6 +77,25 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
     await queues?.[Symbol.asyncDispose]()
     await db.$client.end()
   }
+}
+
+/** What a command has to say: an object for programs, and lines for people. */
+export type Result = [json: unknown, lines: () => Line | readonly Line[]]
+
+/**
+ * Gives a command its action, which gets its arguments, then its options. With --json it prints the object of its
+ * result, else the lines.
+ */
+export function answers<Given extends unknown[]>(
+  command: Command,
+  act: (context: CommandContext, ...given: Given) => Promise<Result>,
+): Command {
+  return command.action((...given: [...Given, Command]) =>
+    withContext(async (context) => {
+      const [value, lines] = await act(context, ...(given.slice(0, -1) as Given))
+      print(command.opts<{ json?: boolean }>().json, value, lines)
+    }),
+  )
 }
 
 /**

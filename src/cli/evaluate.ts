@@ -11,6 +11,7 @@ import {
   holdApart,
   loadCorrections,
   styleVersion,
+  type TakenStyle,
   takeStyle,
 } from '../library/evaluation/house-style.ts'
 import { bestTruths, type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
@@ -21,7 +22,7 @@ import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { openHouseStyle } from '../workers/annotator.ts'
 import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
-import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { answers, type CommandContext, parseInteger, withContext } from './context.ts'
 import { agreementText, dollars, ms, share, worth, writeEvaluationPage } from './evaluation-report.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, print } from './terminal.ts'
@@ -268,41 +269,34 @@ function describe(report: ModelReport): string[] {
 
 /** `frames style`: the corrections that models are shown as examples. */
 export function defineStyle(command: Command): void {
-  command
-    .command('take')
-    .description('show models the corrections made until now, from the next start of the workers')
-    .action(({ json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const style = await takeStyle(db)
-        if (!style) throw new CliError('Nobody has corrected a frame yet. Correct some, then take the style.')
-        const { version, takenAt, corrections } = style
-        print(json, { version, taken_at: takenAt, frames: corrections.length }, () => [
-          `${corrections.length} corrected frames are the house style now (${version}).`,
+  const part = (name: string, description: string) => command.command(name).description(description)
+  const toShown = ({ version, takenAt, corrections }: TakenStyle) => {
+    return { version, taken_at: takenAt, frames: corrections.length }
+  }
+  answers(
+    part('take', 'show models the corrections made until now, from the next start of the workers'),
+    async ({ db }) => {
+      const style = await takeStyle(db)
+      if (!style) throw new CliError('Nobody has corrected a frame yet. Correct some, then take the style.')
+      return [
+        toShown(style),
+        () => [
+          `${style.corrections.length} corrected frames are the house style now (${style.version}).`,
           'Restart the workers to use it. Frames are described again only on request: frames reannotate.',
-        ])
-      }),
-    )
-  command
-    .command('show')
-    .description('say which style is taken')
-    .action(({ json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const style = await findStyle(db)
-        const shown = style && { version: style.version, taken_at: style.takenAt, frames: style.corrections.length }
-        print(json, { style: shown ?? null }, () =>
-          shown ? `${shown.version}: ${shown.frames} corrected frames, taken ${shown.taken_at}.` : 'No style is taken.',
-        )
-      }),
-    )
-  command
-    .command('drop')
-    .description('show models no examples, from the next start of the workers')
-    .action(({ json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const dropped = await dropStyle(db)
-        print(json, { dropped }, () => (dropped ? 'Dropped. Restart the workers.' : 'No style was taken.'))
-      }),
-    )
+        ],
+      ]
+    },
+  )
+  answers(part('show', 'say which style is taken'), async ({ db }) => {
+    const style = await findStyle(db)
+    const shown = style && toShown(style)
+    const line = shown && `${shown.version}: ${shown.frames} corrected frames, taken ${shown.taken_at}.`
+    return [{ style: shown ?? null }, () => line ?? 'No style is taken.']
+  })
+  answers(part('drop', 'show models no examples, from the next start of the workers'), async ({ db }) => {
+    const dropped = await dropStyle(db)
+    return [{ dropped }, () => (dropped ? 'Dropped. Restart the workers.' : 'No style was taken.')]
+  })
   addExamples(command, ...EXAMPLES)
 }
 

@@ -12,11 +12,11 @@ import {
   type StoredEvent,
 } from '../events/catalogue.ts'
 import { toCloudEvent } from '../events/cloud-event.ts'
-import { type DeadEvent, listDeadEvents, requestRetries } from '../events/dead-events.ts'
+import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '../events/dead-events.ts'
 import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import { openLogTail } from '../events/tail.ts'
-import { type CommandContext, withContext } from './context.ts'
+import { answers, type CommandContext, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, ageOf, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
 
@@ -186,15 +186,14 @@ export function defineReplay(group: Command): void {
       '--from <position>',
       'a date or time, or the cursor of the last event that stays handled (0.0: none)',
     )
-    .action((consumer: string, { from, json }: { from: string; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const place = await readPosition(db, '--from', from)
-        const { was, events } = await replay(db, { consumer, from: place })
-        print(json, { consumer, from: formatCursor(place), was: formatCursor(was), events }, () => [
-          `${consumer} handles ${count(events, 'event')} again, up to ${formatCursor(was)} where it was.`,
-        ])
-      }),
-    )
+  answers(command, async ({ db }, consumer: string, { from }: { from: string }) => {
+    const place = await readPosition(db, '--from', from)
+    const { was, events } = await replay(db, { consumer, from: place })
+    return [
+      { consumer, from: formatCursor(place), was: formatCursor(was), events },
+      () => `${consumer} handles ${count(events, 'event')} again, up to ${formatCursor(was)} where it was.`,
+    ]
+  })
   addExamples(command, 'events replay analytics --from 0.0', 'events replay search --from 2026-11-20T08:00:00Z')
 }
 
@@ -202,38 +201,39 @@ export function defineReplay(group: Command): void {
 export function defineDeadEvents(group: Command): void {
   const dead = group.command('dead').description('list, show and try again events that a consumer could not handle')
 
-  dead
-    .command('list')
-    .description('list them, the newest first')
-    .option('--consumer <name>', 'only of this consumer')
-    .action(({ consumer, json }: { consumer?: string; json?: boolean }) =>
-      withContext(async ({ db, config }) => {
-        const found = await listDeadEvents(db, { consumer: consumer ?? null })
-        print(json, { dead_events: found.map((one) => toEntry(one, config.publicUrl)) }, () =>
-          found.length > 0 ? table(found, DEAD_EVENT_COLUMNS) : 'no dead events',
-        )
-      }),
-    )
+  answers(
+    dead
+      .command('list')
+      .description('list them, the newest first')
+      .option('--consumer <name>', 'only of this consumer'),
+    async ({ db, config }, { consumer = null }: { consumer?: string | null }) => {
+      const found = await listDeadEvents(db, { consumer })
+      return [
+        { dead_events: found.map((one) => describeDead(one, config.publicUrl)) },
+        () => (found.length > 0 ? table(found, DEAD_EVENT_COLUMNS) : 'no dead events'),
+      ]
+    },
+  )
 
-  dead
-    .command('show')
-    .description('show one whole, with the reason of the last failure')
-    .argument('<event>', 'event id')
-    .action((eventId: string, { json }: { json?: boolean }) =>
-      withContext(async ({ db, config }) => {
-        const found = await listDeadEvents(db, { eventId })
-        if (found.length === 0)
-          throw new CliError('No consumer has a dead event of this id. List them with: frames events dead list')
-        print(json, { dead_events: found.map((one) => toEntry(one, config.publicUrl)) }, () =>
-          found.flatMap((one) => [
-            `consumer  ${one.consumer}`,
-            `attempts  ${one.attempts}, the last at ${one.at.toISOString()}`,
-            `error     ${one.error}`,
-            `event     ${JSON.stringify(toCloudEvent(one.event, config.publicUrl))}`,
-          ]),
-        )
-      }),
-    )
+  answers(
+    dead
+      .command('show')
+      .description('show one whole, with the reason of the last failure')
+      .argument('<event>', 'event id'),
+    async ({ db, config }, eventId: string) => {
+      const found = await listDeadEvents(db, { eventId })
+      if (found.length === 0)
+        throw new CliError('No consumer has a dead event of this id. List them with: frames events dead list')
+      const described = found.map((one) => describeDead(one, config.publicUrl))
+      const lines = described.flatMap(({ consumer, attempts, at, error, event }) => [
+        `consumer  ${consumer}`,
+        `attempts  ${attempts}, the last at ${at}`,
+        `error     ${error}`,
+        `event     ${JSON.stringify(event)}`,
+      ])
+      return [{ dead_events: described }, () => lines]
+    },
+  )
 
   dead
     .command('retry')
@@ -278,10 +278,6 @@ async function retry(db: Db, eventIds: string[], { all, consumer, json }: RetryO
     ...(waiting.length > 0 ? [`! ${count(waiting.length, 'event')} still waiting. Is a worker running?`] : []),
   ])
   if (dead.length > 0) process.exitCode = 1
-}
-
-function toEntry({ event, at, ...rest }: DeadEvent, publicUrl: string): object {
-  return { ...rest, at: at.toISOString(), event: toCloudEvent(event, publicUrl) }
 }
 
 const DEAD_EVENT_COLUMNS: Column<DeadEvent>[] = [

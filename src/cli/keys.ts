@@ -11,77 +11,64 @@ import {
   SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
-import { withContext } from './context.ts'
-import { addExamples, ageOf, type Column, print, table } from './terminal.ts'
+import { answers, type Result } from './context.ts'
+import { addExamples, ageOf, type Column, table } from './terminal.ts'
 
-interface CreateOptions {
+interface OfAccount {
   account: string
+}
+
+interface CreateOptions extends OfAccount {
   name: string
   scopes?: Scope[]
   expiresDays?: number
-  json?: boolean
 }
 
 /** `frames keys …`: what the page /keys does. */
 export function defineKeys(group: Command): void {
-  group
-    .command('create')
-    .description('create a key and show it once')
-    .requiredOption('--account <email>', 'email of the account (required)')
-    .option('--name <text>', 'what the key is for', 'command line')
-    .option(
-      '--scopes <list>',
-      `comma-separated list of ${SCOPES.join(', ')} (default: all that the account may give)`,
-      parseScopes,
-    )
-    .option('--expires-days <n>', 'expire after this many days (default: never)', parseWhole)
-    .action((options: CreateOptions) =>
-      withContext(async ({ db }) => {
-        const { name, scopes, expiresDays } = options
-        const { id: accountId } = await loadAccountByEmail(db, options.account)
-        const expiresAt = expiresDays === undefined ? undefined : new Date(Date.now() + expiresDays * 86_400_000)
-        const made = await createKey(db, { accountId, name, scopes, expiresAt })
-        print(options.json, { key: made.key, ...toEntry(made.record) }, () => made.key)
-      }),
-    )
+  const part = (name: string, description: string) =>
+    group.command(name).description(description).requiredOption('--account <email>', 'email of the account (required)')
+  const partOfKey = (name: string, description: string) => part(name, description).argument('<key>', 'key id')
 
-  group
-    .command('list')
-    .description('list the keys of an account, with the newest that ended within 30 days')
-    .requiredOption('--account <email>', 'email of the account (required)')
-    .action(({ account: email, json }: { account: string; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const keys = await listKeys(db, (await loadAccountByEmail(db, email)).id)
-        print(json, { keys: keys.map(toEntry) }, () => (keys.length > 0 ? table(keys, COLUMNS) : 'no keys'))
-      }),
-    )
+  answers(
+    part('create', 'create a key and show it once')
+      .option('--name <text>', 'what the key is for', 'command line')
+      .option(
+        '--scopes <list>',
+        `comma-separated list of ${SCOPES.join(', ')} (default: all that the account may give)`,
+        parseScopes,
+      )
+      .option('--expires-days <n>', 'expire after this many days (default: never)', parseWhole),
+    async ({ db }, { account, name, scopes, expiresDays }: CreateOptions) => {
+      const { id: accountId } = await loadAccountByEmail(db, account)
+      const expiresAt = expiresDays === undefined ? undefined : new Date(Date.now() + expiresDays * 86_400_000)
+      return shown(await createKey(db, { accountId, name, scopes, expiresAt }))
+    },
+  )
 
-  group
-    .command('rotate')
-    .description('replace a key and show the new one once (the old key works until the grace period ends)')
-    .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'email of the account (required)')
-    .option('--grace-hours <n>', 'how long the old key keeps working', parseWhole, ROTATION_GRACE_SEC / 3600)
-    .action(
-      (keyId: string, { account: email, graceHours, json }: { account: string; graceHours: number; json?: boolean }) =>
-        withContext(async ({ db }) => {
-          const { id: accountId } = await loadAccountByEmail(db, email)
-          const made = await rotateKey(db, { accountId, keyId, graceSec: graceHours * 3600 })
-          print(json, { key: made.key, ...toEntry(made.record) }, () => made.key)
-        }),
-    )
+  answers(
+    part('list', 'list the keys of an account, with the newest that ended within 30 days'),
+    async ({ db }, { account }: OfAccount) => {
+      const keys = await listKeys(db, (await loadAccountByEmail(db, account)).id)
+      return [{ keys: keys.map(toEntry) }, () => (keys.length > 0 ? table(keys, COLUMNS) : 'no keys')]
+    },
+  )
 
-  group
-    .command('revoke')
-    .description('revoke a key at once')
-    .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'email of the account (required)')
-    .action((keyId: string, { account: email, json }: { account: string; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        await revokeKey(db, { accountId: (await loadAccountByEmail(db, email)).id, keyId })
-        print(json, { revoked: keyId }, () => `revoked ${keyId}`)
-      }),
-    )
+  answers(
+    partOfKey(
+      'rotate',
+      'replace a key and show the new one once (the old key works until the grace period ends)',
+    ).option('--grace-hours <n>', 'how long the old key keeps working', parseWhole, ROTATION_GRACE_SEC / 3600),
+    async ({ db }, keyId: string, { account, graceHours }: OfAccount & { graceHours: number }) => {
+      const { id: accountId } = await loadAccountByEmail(db, account)
+      return shown(await rotateKey(db, { accountId, keyId, graceSec: graceHours * 3600 }))
+    },
+  )
+
+  answers(partOfKey('revoke', 'revoke a key at once'), async ({ db }, keyId: string, { account }: OfAccount) => {
+    await revokeKey(db, { accountId: (await loadAccountByEmail(db, account)).id, keyId })
+    return [{ revoked: keyId }, () => `revoked ${keyId}`]
+  })
   addExamples(group, ...EXAMPLES)
 }
 
@@ -104,6 +91,8 @@ function parseWhole(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
 }
+
+const shown = ({ key, record }: { key: string; record: KeyRecord }): Result => [{ key, ...toEntry(record) }, () => key]
 
 function toEntry(key: KeyRecord) {
   return {

@@ -6,35 +6,37 @@ import { findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
-import { type CommandContext, withContext } from './context.ts'
-import { addExamples, ageOf, type Line, print } from './terminal.ts'
+import { answers, type CommandContext, type Result } from './context.ts'
+import { addExamples, ageOf, count, type Line } from './terminal.ts'
 import { describeAnnotator } from './videos.ts'
 
 /** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
 const USUAL_WAIT_MS = 10_000
 
 export function defineQueues(command: Command): void {
-  addExamples(command, 'queues', 'queues --drain')
-    .option('--drain', 'wait until every queue is empty')
-    .action((options: { drain?: boolean; json?: boolean }) => withContext((context) => showQueues(context, options)))
+  answers(
+    addExamples(command, 'queues', 'queues --drain').option('--drain', 'wait until every queue is empty'),
+    showQueues,
+  )
 }
 
 export const definePause = (command: Command) => defineSwitch(command, 'pause')
 export const defineResume = (command: Command) => defineSwitch(command, 'resume')
 
 function defineSwitch(command: Command, name: 'pause' | 'resume'): void {
-  addExamples(command, name, `${name} ingest ingest-backfill`)
-    .addArgument(new Argument('[queue...]', 'queues (default: all)').choices(QUEUES))
-    .action((given: QueueName[], options: { json?: boolean }) =>
-      withContext(async ({ openQueues }) => {
-        const queues = await openQueues()
-        const names = given.length > 0 ? given : [...QUEUES]
-        await queues.ready()
-        for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : resume(queues, queue))
-        const done = name === 'pause' ? 'Paused' : 'Resumed'
-        print(options.json, { queues: names, paused: name === 'pause' }, () => `${done}: ${names.join(', ')}`)
-      }),
-    )
+  answers(
+    addExamples(command, name, `${name} ingest ingest-backfill`).addArgument(
+      new Argument('[queue...]', 'queues (default: all)').choices(QUEUES),
+    ),
+    async ({ openQueues }, given: QueueName[]) => {
+      const queues = await openQueues()
+      const names = given.length > 0 ? given : [...QUEUES]
+      await queues.ready()
+      for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : resume(queues, queue))
+      const done = name === 'pause' ? 'Paused' : 'Resumed'
+      return [{ queues: names, paused: name === 'pause' }, () => `${done}: ${names.join(', ')}`]
+    },
+  )
 }
 
 async function resume(queues: Queues, name: QueueName): Promise<void> {
@@ -43,14 +45,11 @@ async function resume(queues: Queues, name: QueueName): Promise<void> {
   await queues.get(name).removeRateLimitKey()
 }
 
-async function showQueues(
-  { db, openQueues }: CommandContext,
-  options: { drain?: boolean; json?: boolean },
-): Promise<void> {
+async function showQueues({ db, openQueues }: CommandContext, { drain }: { drain?: boolean }): Promise<Result> {
   const queues = await openQueues()
   await queues.ready()
   let counts = await countJobs(queues)
-  while (options.drain && counts.some((queue) => remaining(queue) > 0)) {
+  while (drain && counts.some((queue) => remaining(queue) > 0)) {
     await sleep(500)
     counts = await countJobs(queues)
   }
@@ -58,12 +57,13 @@ async function showQueues(
   const outages = await listOutages(db)
   const held = await findHeldBack(db)
   const heldBack = held && { events: held.events, since: held.since.toISOString() }
-  print(options.json, { queues: counts, annotator, outages: outages.map(toOutage), events_held_back: heldBack }, () => [
+  const lines = () => [
     ...counts.map(toLine),
     ...describeAnnotator(annotator),
     ...outages.map(describeOutage),
     ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
-  ])
+  ]
+  return [{ queues: counts, annotator, outages: outages.map(toOutage), events_held_back: heldBack }, lines]
 }
 
 function toLine(counts: JobCounts): string {
@@ -81,7 +81,7 @@ function toOutage({ consumer, of, since, lastAttempt, attempts }: Outage) {
 }
 
 function describeOutage({ consumer, of, since, lastAttempt, attempts }: Outage): Line {
-  const tried = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last ${ageOf(lastAttempt)} ago`
+  const tried = `${count(attempts, 'attempt')}, the last ${ageOf(lastAttempt)} ago`
   return [{ text: `! ${of} unavailable since ${since}, ${tried}. ${consumer} waits for it.`, style: 'yellow' }]
 }
 

@@ -20,9 +20,9 @@ import { requireVideo } from '../library/videos/videos.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { loadFrame } from '../workers/annotate-frames.ts'
-import { type CommandContext, withContext } from './context.ts'
-import { CliError, usage } from './failure.ts'
-import { addExamples, print } from './terminal.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { CliError } from './failure.ts'
+import { addExamples, count, print } from './terminal.ts'
 
 interface Options {
   video?: string
@@ -33,7 +33,7 @@ interface Options {
   json?: boolean
 }
 
-const SAMPLE = 8
+const SAMPLE = '8'
 const MAX_SAMPLE = 500
 const SHOWN_CHANGES = 40
 
@@ -71,7 +71,7 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
   const found = { annotator: active.version, model: active.model, ...size }
   const locked = size.locked_frames > 0 ? ` People corrected values of ${size.locked_frames} of them, which stay.` : ''
   if (options.dryRun || options.sample !== undefined) {
-    const limit = toSample(options.sample)
+    const limit = parseInteger('--sample', options.sample ?? SAMPLE, { min: 1, max: MAX_SAMPLE })
     const preview = await previewSample(
       context,
       active.version,
@@ -250,13 +250,4 @@ function short(value: string | null): string {
   return line.length > 70 ? `${line.slice(0, 69)}…` : line
 }
 
-function frames(n: number): string {
-  return `${n} ${n === 1 ? 'frame' : 'frames'}`
-}
-
-function toSample(given: string | undefined): number {
-  const n = Number(given ?? SAMPLE)
-  if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE)
-    throw usage(`--sample must be a whole number from 1 to ${MAX_SAMPLE}.`)
-  return n
-}
+const frames = (n: number): string => count(n, 'frame')

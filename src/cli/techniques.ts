@@ -1,7 +1,12 @@
 import type { Command } from 'commander'
 import { asc } from 'drizzle-orm'
 import { type TechniqueRow, techniques } from '../db/schema/techniques.ts'
-import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
+import {
+  adoptProposals,
+  dismissSuggestion,
+  listSuggestions,
+  type Suggestion,
+} from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
   describeTechnique,
@@ -10,8 +15,8 @@ import {
   renameTechnique,
   retireTechnique,
 } from '../library/techniques/techniques.ts'
-import { type CommandContext, withContext } from './context.ts'
-import { addExamples, print, table } from './terminal.ts'
+import { answers, type CommandContext, type Result } from './context.ts'
+import { addExamples, type Column, table } from './terminal.ts'
 
 interface Edit {
   name?: string
@@ -68,20 +73,17 @@ const CHANGES: Change[] = [
 
 /** `frames techniques …`: the governed vocabulary. */
 export function defineTechniques(group: Command): void {
-  group
-    .command('list', { isDefault: true })
-    .description('list all techniques')
-    .action((options: { json?: boolean }) => withContext((context) => list(context, options)))
+  answers(group.command('list', { isDefault: true }).description('list all techniques'), list)
 
   for (const change of CHANGES) addChange(group, change)
 
-  group
-    .command('suggestions')
-    .description('list techniques that models proposed outside the vocabulary, most frequent first')
-    .option('--dismiss <slug>', 'reject a proposal')
-    .action((options: { dismiss?: string; json?: boolean }) =>
-      withContext((context) => reviewSuggestions(context, options)),
-    )
+  answers(
+    group
+      .command('suggestions')
+      .description('list techniques that models proposed outside the vocabulary, most frequent first')
+      .option('--dismiss <slug>', 'reject a proposal'),
+    reviewSuggestions,
+  )
   addExamples(group, ...EXAMPLES)
 }
 
@@ -105,43 +107,40 @@ function addChange(group: Command, { usage, description, act, editable }: Change
       .option('--description <text>', 'what it is')
       .option('--recognise <text>', 'how to recognise it in one frame')
       .option('--alias <slug...>', 'other words for it')
-  command.action(() => {
-    const options = command.opts<Edit & { json?: boolean }>()
-    return withContext(async (context) => {
-      const row = await act(context, command.args, options)
-      const adopted = await adoptProposals(context.db)
-      print(options.json, { technique: describeTechnique(row), adopted_frames: adopted }, () => [
-        `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
-        ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
-      ])
-    })
+  answers(command, async (context) => {
+    const row = await act(context, command.args, command.opts<Edit>())
+    const adopted = await adoptProposals(context.db)
+    const lines = [
+      `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
+      ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
+    ]
+    return [{ technique: describeTechnique(row), adopted_frames: adopted }, () => lines]
   })
 }
 
-async function list({ db }: CommandContext, options: { json?: boolean }): Promise<void> {
+const COLUMNS: Column<TechniqueRow>[] = [
+  { heading: 'SLUG', cell: ({ slug, retiredAt }) => ({ text: slug, style: retiredAt ? 'dim' : undefined }) },
+  {
+    heading: 'NAME',
+    cell: ({ name, description, retiredAt }) => `${retiredAt ? '(retired) ' : ''}${name}: ${description}`,
+  },
+]
+
+async function list({ db }: CommandContext): Promise<Result> {
   const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
-  print(options.json, { techniques: rows.map(describeTechnique) }, () =>
-    table(rows, [
-      { heading: 'SLUG', cell: ({ slug, retiredAt }) => ({ text: slug, style: retiredAt ? 'dim' : undefined }) },
-      {
-        heading: 'NAME',
-        cell: ({ name, description, retiredAt }) => `${retiredAt ? '(retired) ' : ''}${name}: ${description}`,
-      },
-    ]),
-  )
+  return [{ techniques: rows.map(describeTechnique) }, () => table(rows, COLUMNS)]
 }
 
-async function reviewSuggestions({ db }: CommandContext, options: { dismiss?: string; json?: boolean }): Promise<void> {
-  if (options.dismiss) await dismissSuggestion(db, options.dismiss)
+const SUGGESTED: Column<Suggestion>[] = [
+  { heading: 'FRAMES', cell: ({ count }) => String(count), align: 'right' },
+  { heading: 'SLUG', cell: ({ slug }) => slug },
+  { heading: 'SUCH AS', cell: ({ frame_ids }) => frame_ids.slice(0, 3).join(' ') },
+]
+
+async function reviewSuggestions({ db }: CommandContext, { dismiss }: { dismiss?: string }): Promise<Result> {
+  if (dismiss) await dismissSuggestion(db, dismiss)
   const suggestions = await listSuggestions(db)
-  print(options.json, { suggestions }, () => {
-    if (suggestions.length === 0) return 'Nothing waits for review.'
-    return table(suggestions, [
-      { heading: 'FRAMES', cell: ({ count }) => String(count), align: 'right' },
-      { heading: 'SLUG', cell: ({ slug }) => slug },
-      { heading: 'SUCH AS', cell: ({ frame_ids }) => frame_ids.slice(0, 3).join(' ') },
-    ])
-  })
+  return [{ suggestions }, () => (suggestions.length > 0 ? table(suggestions, SUGGESTED) : 'Nothing waits for review.')]
 }
 
 function toEdit({ name, description, recognise, alias }: Edit) {

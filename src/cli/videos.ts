@@ -135,7 +135,7 @@ const COLUMNS: readonly Column<VideoReport>[] = [
 export const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
 
 function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
-  if (status === 'ready') return `${frame_count} ${frame_count === 1 ? 'frame' : 'frames'}`
+  if (status === 'ready') return count(frame_count, 'frame')
   if (failure) return `${failure.code}: ${failure.message}`
   const stage = stages.at(-1)
   if (stage?.stage !== status) return '–'

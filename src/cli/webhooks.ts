@@ -27,7 +27,7 @@ import {
   rotateSecret,
   updateEndpoint,
 } from '../library/webhooks/endpoints.ts'
-import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, ageOf, type Column, print, requireConsent, table } from './terminal.ts'
 
@@ -64,86 +64,70 @@ const EXAMPLES = [
   'webhooks resend <id> --from 2026-11-20 --to 2026-11-21 --failed',
 ]
 
+function ofWebhook(group: Command, name: string, description: string): Command {
+  return group.command(name).description(description).argument('<id>', 'webhook id')
+}
+
 function defineRegistration(group: Command): void {
-  group
-    .command('list', { isDefault: true })
-    .description('list all receivers of events')
-    .action(({ json }: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const webhooks = await describeEndpoints(db, await listEndpoints(db))
-        print(json, { webhooks }, () => (webhooks.length > 0 ? table(webhooks, COLUMNS) : 'no webhooks'))
-      }),
-    )
+  answers(group.command('list', { isDefault: true }).description('list all receivers of events'), async ({ db }) => {
+    const webhooks = await describeEndpoints(db, await listEndpoints(db))
+    return [{ webhooks }, () => (webhooks.length > 0 ? table(webhooks, COLUMNS) : 'no webhooks')]
+  })
 
-  withFields(group.command('create').argument('<url>', 'address that events are sent to'))
-    .description('register a receiver of events from now on, and show its secret once')
-    .option('--v1a', 'sign with ed25519: receivers check with a public key, and there is no secret to share')
-    .action((url: string, { v1a, json, types = 'all', ...given }: Fields & { v1a?: boolean }) =>
-      withContext(async ({ db, config }) => {
-        const fields = {
-          ...given,
-          url,
-          types: typesOf(types),
-          accountId: null,
-          ...(v1a ? { signing: 'v1a' as const } : {}),
-        }
-        const { webhookAllowPrivate: allowPrivate, secretsKeys } = config
-        const made = await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate, secretsKeys }))
-        await printWithSecret({ db }, made, json)
-      }),
-    )
+  answers(
+    withFields(group.command('create').argument('<url>', 'address that events are sent to'))
+      .description('register a receiver of events from now on, and show its secret once')
+      .option('--v1a', 'sign with ed25519: receivers check with a public key, and there is no secret to share'),
+    async ({ db, config }, url: string, { v1a, types = 'all', json: _, ...given }: Fields & { v1a?: boolean }) => {
+      const signing = v1a ? { signing: 'v1a' as const } : {}
+      const fields = { ...given, ...signing, url, types: typesOf(types), accountId: null }
+      const { webhookAllowPrivate: allowPrivate, secretsKeys } = config
+      return withSecret(db, await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate, secretsKeys })))
+    },
+  )
 
-  group
-    .command('show')
-    .description('show a receiver')
-    .argument('<id>', 'webhook id')
-    .action((id: string, { json }: { json?: boolean }) =>
-      withContext(async ({ db }) => printOne(db, await loadEndpoint(db, id), json)),
-    )
+  answers(ofWebhook(group, 'show', 'show a receiver'), async ({ db }, id: string) =>
+    one(db, await loadEndpoint(db, id)),
+  )
 
-  withFields(group.command('edit').argument('<id>', 'webhook id'))
-    .description('change the address, types, description or e-mail address')
-    .option('--url <url>', 'address that events are sent to')
-    .action((id: string, { json, types, ...given }: Fields & { url?: string }) =>
-      withContext(async ({ db, config }) => {
-        const fields = { ...given, ...(types === undefined ? {} : { types: typesOf(types) }) }
-        if (Object.keys(fields).length === 0)
-          throw usage('Name at least one of --url, --types, --description, --email.')
-        const endpoint = await updateEndpoint(db, id, fields, { allowPrivate: config.webhookAllowPrivate })
-        await printOne(db, endpoint, json)
-      }),
-    )
+  answers(
+    withFields(ofWebhook(group, 'edit', 'change the address, types, description or e-mail address')).option(
+      '--url <url>',
+      'address that events are sent to',
+    ),
+    async ({ db, config }, id: string, { json: _, types, ...given }: Fields & { url?: string }) => {
+      const fields = { ...given, ...(types === undefined ? {} : { types: typesOf(types) }) }
+      if (Object.keys(fields).length === 0) throw usage('Name at least one of --url, --types, --description, --email.')
+      return one(db, await updateEndpoint(db, id, fields, { allowPrivate: config.webhookAllowPrivate }))
+    },
+  )
 
-  group
-    .command('delete')
-    .description('delete a receiver with its deliveries')
-    .argument('<id>', 'webhook id')
-    .option('-y, --yes', 'do not ask')
-    .action((id: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const { url } = await loadEndpoint(db, id)
-        await requireConsent(`the receiver ${url} with its deliveries`, yes)
-        await deleteEndpoint(db, id)
-        print(json, { deleted: id }, () => `deleted ${id}`)
-      }),
-    )
+  answers(
+    ofWebhook(group, 'delete', 'delete a receiver with its deliveries').option('-y, --yes', 'do not ask'),
+    async ({ db }, id: string, { yes }: { yes?: boolean }) => {
+      const { url } = await loadEndpoint(db, id)
+      await requireConsent(`the receiver ${url} with its deliveries`, yes)
+      await deleteEndpoint(db, id)
+      return [{ deleted: id }, () => `deleted ${id}`]
+    },
+  )
 }
 
 function defineSecrets(group: Command): void {
-  group
-    .command('rotate')
-    .description('replace the secret and show the new one once (the old one signs too until the overlap ends)')
-    .argument('<id>', 'webhook id')
-    .option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS))
-    .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a']))
-    .action((id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a'; json?: boolean }) =>
-      withContext(async ({ db, config }) => {
-        const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
-        const options = { overlapHours, signing: given.signing, secretsKeys: config.secretsKeys }
-        const made = await db.transaction((tx) => rotateSecret(tx, id, options))
-        await printWithSecret({ db }, made, given.json)
-      }),
+  answers(
+    ofWebhook(
+      group,
+      'rotate',
+      'replace the secret and show the new one once (the old one signs too until the overlap ends)',
     )
+      .option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS))
+      .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a'])),
+    async ({ db, config }, id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a' }) => {
+      const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
+      const options = { overlapHours, signing: given.signing, secretsKeys: config.secretsKeys }
+      return withSecret(db, await db.transaction((tx) => rotateSecret(tx, id, options)))
+    },
+  )
 
   group
     .command('encrypt')
@@ -162,70 +146,63 @@ function defineSecrets(group: Command): void {
 }
 
 function defineRunning(group: Command): void {
-  group
-    .command('pause')
-    .description('stop sending (the receiver keeps its position in the event log, so nothing is lost)')
-    .argument('<id>', 'webhook id')
-    .action((id: string, { json }: { json?: boolean }) =>
-      withContext(async ({ db }) => printOne(db, await pauseEndpoint(db, id), json)),
-    )
+  answers(
+    ofWebhook(group, 'pause', 'stop sending (the receiver keeps its position in the event log, so nothing is lost)'),
+    async ({ db }, id: string) => one(db, await pauseEndpoint(db, id)),
+  )
 
-  group
-    .command('resume')
-    .description('send again')
-    .argument('<id>', 'webhook id')
-    .option('--from <position>', 'stopped, now, a cursor of the event log, or a date', 'stopped')
-    .action((id: string, { from, json }: { from: string; json?: boolean }) =>
-      withContext(async ({ db }) => printOne(db, await resumeEndpoint(db, id, from, new Date()), json)),
-    )
+  answers(
+    ofWebhook(group, 'resume', 'send again').option(
+      '--from <position>',
+      'stopped, now, a cursor of the event log, or a date',
+      'stopped',
+    ),
+    async ({ db }, id: string, { from }: { from: string }) => one(db, await resumeEndpoint(db, id, from, new Date())),
+  )
 
-  group
-    .command('test')
-    .description('send a test event and show the response')
-    .argument('<id>', 'webhook id')
-    .action((id: string, { json }: { json?: boolean }) => withContext((context) => sendAndWait(context, id, json)))
+  ofWebhook(group, 'test', 'send a test event and show the response').action((id: string, { json }: Fields) =>
+    withContext((context) => sendAndWait(context, id, json)),
+  )
 }
 
 function defineLog(group: Command): void {
-  group
-    .command('deliveries')
-    .description('list what was sent within 30 days and what was answered, the newest first')
-    .argument('<id>', 'webhook id')
-    .addOption(
-      new Option('--state <state>', 'only these').choices(['waiting', 'delivered', 'failed', 'skipped'] as const),
-    )
-    .option('--limit <n>', 'number of deliveries', '50')
-    .action((id: string, { state, limit, json }: { state?: DeliveryEntry['state']; limit: string; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const count = parseInteger('--limit', limit, { min: 1, max: 10_000 })
-        const { deliveries, next } = await listDeliveries(db, id, { state, limit: count })
-        print(json, { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) }, () =>
-          deliveries.length > 0 ? table(deliveries, DELIVERY_COLUMNS) : 'no deliveries',
-        )
-      }),
-    )
+  answers(
+    ofWebhook(group, 'deliveries', 'list what was sent within 30 days and what was answered, the newest first')
+      .addOption(
+        new Option('--state <state>', 'only these').choices(['waiting', 'delivered', 'failed', 'skipped'] as const),
+      )
+      .option('--limit <n>', 'number of deliveries', '50'),
+    async ({ db }, id: string, { state, limit: given }: { state?: DeliveryEntry['state']; limit: string }) => {
+      const limit = parseInteger('--limit', given, { min: 1, max: 10_000 })
+      const { deliveries, next } = await listDeliveries(db, id, { state, limit })
+      return [
+        { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) },
+        () => (deliveries.length > 0 ? table(deliveries, DELIVERY_COLUMNS) : 'no deliveries'),
+      ]
+    },
+  )
 
-  group
-    .command('resend')
-    .description('send one event or a range of the log once more')
-    .argument('<id>', 'webhook id')
-    .option('--event <id>', 'one event')
-    .option('--from <position>', 'events after this cursor, or from this date on')
-    .option('--to <position>', 'up to this cursor, or before this date')
-    .option('--failed', 'only the failed deliveries of the range')
-    .action((id: string, given: { event?: string; from?: string; to?: string; failed?: boolean; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const queued = await resend(db, id, given)
-        print(given.json, { queued }, () => `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again`)
-      }),
-    )
+  answers(
+    ofWebhook(group, 'resend', 'send one event or a range of the log once more')
+      .option('--event <id>', 'one event')
+      .option('--from <position>', 'events after this cursor, or from this date on')
+      .option('--to <position>', 'up to this cursor, or before this date')
+      .option('--failed', 'only the failed deliveries of the range'),
+    async ({ db }, id: string, given: Range) => {
+      const queued = await resend(db, id, given)
+      return [{ queued }, () => `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again`]
+    },
+  )
 }
 
-async function resend(
-  db: CommandContext['db'],
-  id: string,
-  { event, from, to, failed }: { event?: string; from?: string; to?: string; failed?: boolean },
-): Promise<number> {
+interface Range {
+  event?: string
+  from?: string
+  to?: string
+  failed?: boolean
+}
+
+async function resend(db: CommandContext['db'], id: string, { event, from, to, failed }: Range): Promise<number> {
   const [ranged, single] = [from !== undefined && to !== undefined, event !== undefined]
   if (single === (from !== undefined || to !== undefined) || (!single && !ranged))
     throw usage('Give --event, or --from and --to.')
@@ -278,22 +255,21 @@ const typesOf = (types: readonly EventType[] | 'all') => (types === 'all' ? null
 
 type Described = Awaited<ReturnType<typeof describeEndpoint>>
 
-async function printOne(db: CommandContext['db'], endpoint: EndpointRow, json: boolean | undefined): Promise<void> {
+async function one(db: CommandContext['db'], endpoint: EndpointRow): Promise<Result> {
   const webhook = await describeEndpoint(db, endpoint)
-  print(json, { webhook }, () => linesOf(webhook))
+  return [{ webhook }, () => linesOf(webhook)]
 }
 
-async function printWithSecret(
-  { db }: Pick<CommandContext, 'db'>,
+async function withSecret(
+  db: CommandContext['db'],
   { endpoint, secret }: { endpoint: EndpointRow; secret: string },
-  json: boolean | undefined,
-): Promise<void> {
+): Promise<Result> {
   const webhook = await describeEndpoint(db, endpoint)
   const shown = webhook.signing === 'v1' ? secret : null
-  print(json, { webhook, secret: shown }, () => [
-    ...linesOf(webhook),
-    ...(shown === null ? [] : [`secret: ${shown}`, 'The secret is not shown again.']),
-  ])
+  return [
+    { webhook, secret: shown },
+    () => [...linesOf(webhook), ...(shown === null ? [] : [`secret: ${shown}`, 'The secret is not shown again.'])],
+  ]
 }
 
 function linesOf(webhook: Described): string[] {

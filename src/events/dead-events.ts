@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import type { StoredEvent } from './catalogue.ts'
+import { toCloudEvent } from './cloud-event.ts'
 import { readEventsById } from './read.ts'
 
 /** An event that a consumer skipped after repeated failures. */
@@ -16,14 +17,12 @@ export interface DeadEvent {
   waiting: boolean
 }
 
-interface Row extends Record<string, unknown> {
-  consumer: string
-  event_id: string
-  error: string
-  attempts: number
-  at: string
-  waiting: boolean
+/** As programs see it. */
+export function describeDead({ at, event, ...rest }: DeadEvent, publicUrl: string) {
+  return { ...rest, at: at.toISOString(), event: toCloudEvent(event, publicUrl) }
 }
+
+type Row = Omit<DeadEvent, 'event' | 'at'> & { event_id: string; at: string }
 
 interface DeadOptions {
   consumer?: string | null | undefined
