@@ -1,7 +1,7 @@
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
-import { frames } from './frames.ts'
+import { ofFrame } from './frames.ts'
 
 export const saves = pgTable(
   'saves',
@@ -9,9 +9,7 @@ export const saves = pgTable(
     /** Orders saves, also within one millisecond. */
     seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity(),
     accountId: ofAccount(),
-    frameId: text('frame_id')
-      .notNull()
-      .references(() => frames.id, { onDelete: 'cascade' }),
+    frameId: ofFrame(),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [
@@ -47,9 +45,7 @@ export const boardItems = pgTable(
     boardId: text('board_id')
       .notNull()
       .references(() => boards.id, { onDelete: 'cascade' }),
-    frameId: text('frame_id')
-      .notNull()
-      .references(() => frames.id, { onDelete: 'cascade' }),
+    frameId: ofFrame(),
     /** The owner's order: whole numbers with gaps, changed under the lock of the board's row. */
     position: integer().notNull(),
     note: text(),

@@ -2,15 +2,13 @@ import { sql } from 'drizzle-orm'
 import { check, doublePrecision, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { CAMERA_MOVES, type CameraMove, type FilmPicture, TRANSITIONS, type Transition } from '../../vocabulary.ts'
 import { oneOf } from './columns.ts'
-import { videos } from './videos.ts'
+import { ofVideo } from './videos.ts'
 
 /** The shots of a video. Their bounds meet; the clean part of a shot is without the transitions at its ends. */
 export const shots = pgTable(
   'shots',
   {
-    videoId: text('video_id')
-      .notNull()
-      .references(() => videos.id, { onDelete: 'cascade' }),
+    videoId: ofVideo(),
     /** From 0, in order of time. */
     n: integer().notNull(),
     fromMs: integer('from_ms').notNull(),
@@ -40,9 +38,7 @@ export const shots = pgTable(
 
 /** How a film is built, as one row. It follows from its shots and its picture. */
 export const films = pgTable('films', {
-  videoId: text('video_id')
-    .primaryKey()
-    .references(() => videos.id, { onDelete: 'cascade' }),
+  videoId: ofVideo().primaryKey(),
   /** Of the rules that made `measures`. A row of another version is computed again where it is read. */
   version: text().notNull(),
   /** What only the decode can measure. */

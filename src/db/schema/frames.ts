@@ -14,7 +14,7 @@ import {
 import { type FrameRest, KINDS, SHOTS, type Source, SUBJECTS, SURFACES, TONES, ZONES } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 import { techniques } from './techniques.ts'
-import { videos } from './videos.ts'
+import { ofVideo } from './videos.ts'
 
 /** Where an attribute's value came from. Stored beside every attribute; null before the first answer. */
 export interface Provenance {
@@ -36,9 +36,7 @@ export const frames = pgTable(
   {
     /** `<video id>-<t_ms in base 36>`. */
     id: text().primaryKey(),
-    videoId: text('video_id')
-      .notNull()
-      .references(() => videos.id, { onDelete: 'cascade' }),
+    videoId: ofVideo(),
     tMs: integer('t_ms').notNull(),
     /** The instant of the picture. It is `t_ms`, but for a `cut` of earlier versions, which was named after its cut. */
     sampleMs: integer('sample_ms').notNull(),
@@ -132,6 +130,12 @@ export const frames = pgTable(
 
 export type FrameRow = typeof frames.$inferSelect
 
+/** The frame to which a row belongs: with it the row ends. */
+export const ofFrame = () =>
+  text('frame_id')
+    .notNull()
+    .references(() => frames.id, { onDelete: 'cascade' })
+
 /**
  * One annotator's answer for one frame; the frame's columns hold the winning values. A refused or failed frame also has
  * a row, so that every frame counts as answered.
@@ -139,9 +143,7 @@ export type FrameRow = typeof frames.$inferSelect
 export const annotations = pgTable(
   'annotations',
   {
-    frameId: text('frame_id')
-      .notNull()
-      .references(() => frames.id, { onDelete: 'cascade' }),
+    frameId: ofFrame(),
     annotator: text().notNull(),
     /** The annotator's public name. */
     model: text().notNull(),
@@ -165,12 +167,8 @@ export const annotations = pgTable(
 export const reannotations = pgTable(
   'reannotations',
   {
-    frameId: text('frame_id')
-      .primaryKey()
-      .references(() => frames.id, { onDelete: 'cascade' }),
-    videoId: text('video_id')
-      .notNull()
-      .references(() => videos.id, { onDelete: 'cascade' }),
+    frameId: ofFrame().primaryKey(),
+    videoId: ofVideo(),
     /** The annotator to answer. After a change of settings the reconciler sets the new one (workers/dispatch.ts). */
     annotator: text().notNull(),
     requestedAt: at('requested_at').notNull().defaultNow(),
@@ -189,8 +187,6 @@ export const dismissedSuggestions = pgTable('dismissed_suggestions', {
  * newer answer only.
  */
 export const reviewedFrames = pgTable('reviewed_frames', {
-  frameId: text('frame_id')
-    .primaryKey()
-    .references(() => frames.id, { onDelete: 'cascade' }),
+  frameId: ofFrame().primaryKey(),
   at: at('at').notNull().defaultNow(),
 })

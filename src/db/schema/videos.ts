@@ -106,6 +106,12 @@ export const videos = pgTable(
 
 export type VideoRow = typeof videos.$inferSelect
 
+/** The video to which a row belongs: with it the row ends. */
+export const ofVideo = () =>
+  text('video_id')
+    .notNull()
+    .references(() => videos.id, { onDelete: 'cascade' })
+
 /** Files that arrive in parts. The parts are in the media store, so that any API process can go on. */
 export const uploads = pgTable(
   'uploads',

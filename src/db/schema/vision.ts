@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, doublePrecision, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { at } from './columns.ts'
-import { frames } from './frames.ts'
+import { ofFrame } from './frames.ts'
 import { videos } from './videos.ts'
 
 /** Spending: one row per call to a paid endpoint. */
@@ -82,9 +82,7 @@ export const visionBatchRequests = pgTable(
  * batch. `done`: whatever is still missing is asked for in the usual calls.
  */
 export const visionBatchFrames = pgTable('vision_batch_frames', {
-  frameId: text('frame_id')
-    .primaryKey()
-    .references(() => frames.id, { onDelete: 'cascade' }),
+  frameId: ofFrame().primaryKey(),
   attempts: integer().notNull(),
   state: text().$type<'open' | 'again' | 'done'>().notNull(),
 })

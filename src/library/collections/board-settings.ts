@@ -13,6 +13,12 @@ export interface BoardVersion {
   version: string
 }
 
+/** A board of an account, which may be another's. */
+export interface OnBoard {
+  accountId: string
+  boardId: string
+}
+
 /* Positions of pins change under the lock of their board's row. */
 
 interface LockedBoard extends Record<string, unknown> {
@@ -25,10 +31,7 @@ interface LockedBoard extends Record<string, unknown> {
 }
 
 /** @throws AppError not_found, also for another account's board. */
-export async function lockBoard(
-  tx: Tx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<LockedBoard> {
+export async function lockBoard(tx: Tx, { accountId, boardId }: OnBoard): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<LockedBoard>(
     sql`select id, name, description, xmin::text as version, item_count as "itemCount" from boards
@@ -48,7 +51,7 @@ export async function touchBoard(tx: Tx, boardId: string): Promise<void> {
  */
 export async function setCover(
   db: DbOrTx,
-  { accountId, boardId, frameId }: { accountId: string; boardId: string; frameId: string | null },
+  { accountId, boardId, frameId }: OnBoard & { frameId: string | null },
 ): Promise<void> {
   await inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
@@ -97,10 +100,7 @@ function tokenOf(key: Buffer, boardId: string, sharedAtMs: number): string {
 }
 
 /** The token of the present link; null where there is none, or where it was made by an earlier version. */
-export async function findShareToken(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<string | null> {
+export async function findShareToken(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<string | null> {
   const [row] = await db
     .select({ hash: boards.shareHash, sharedAt: boards.sharedAt })
     .from(boards)
@@ -111,10 +111,7 @@ export async function findShareToken(
 }
 
 /** Creates a new link and revokes the earlier one. @throws AppError not_found. */
-export async function shareBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<{ token: string }> {
+export async function shareBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<{ token: string }> {
   return inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     // Later than the link before, which would otherwise be the same.
@@ -134,10 +131,7 @@ export async function shareBoard(
 }
 
 /** Ends the link from the next request on. No-op when there is none. @throws AppError not_found. */
-export async function unshareBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<void> {
+export async function unshareBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
   await inTransactionOf(accountId, db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })
     await endShares(tx, sql`id = ${boardId} and share_hash is not null`, 'owner')

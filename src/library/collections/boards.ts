@@ -1,11 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import { cleanLines, cleanText } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { idArray, isId, randomId } from '../ids.ts'
-import { type BoardVersion, lockBoard } from './board-settings.ts'
+import { type BoardVersion, lockBoard, type OnBoard } from './board-settings.ts'
 import { removePins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
@@ -99,10 +99,7 @@ export async function restoreBoard(tx: Tx, board: RemovedBoard & { accountId: st
 }
 
 export async function countBoards(db: DbOrTx, accountId: string): Promise<number> {
-  const { rows } = await db.execute<{ held: number }>(
-    sql`select count(*)::int as held from boards where account_id = ${accountId}`,
-  )
-  return rows[0]!.held
+  return db.$count(boards, eq(boards.accountId, accountId))
 }
 
 /** A board to choose, without its covers. */
@@ -202,20 +199,13 @@ export interface LoadedBoard {
  * One board with its pins in the owner's order: all of them, or a page.
  * @throws AppError not_found, also for another account's board; invalid_request for a bad cursor.
  */
-export async function loadBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-  page?: PinPage,
-): Promise<LoadedBoard> {
+export async function loadBoard(db: DbOrTx, { accountId, boardId }: OnBoard, page?: PinPage): Promise<LoadedBoard> {
   if (!isId(boardId)) throw notFound('board')
   return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`, page)
 }
 
 /** @throws AppError as loadBoard. */
-export async function findBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<BoardVersion> {
+export async function findBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<BoardVersion> {
   if (!isId(boardId)) throw notFound('board')
   // Each change writes the board's row, so the row's transaction number identifies its state.
   const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(
@@ -226,10 +216,7 @@ export async function findBoard(
 }
 
 /** The number of its pins. @throws AppError not_found. */
-export async function boardSize(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<number> {
+export async function boardSize(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<number> {
   const { rows } = await db.execute<{ size: number }>(sql`
     select item_count as size from boards where id = any(${idArray([boardId])}) and account_id = ${accountId}`)
   if (!rows[0]) throw notFound('board')
@@ -295,7 +282,7 @@ export async function* pinBatches(db: DbOrTx, board: Pick<Board, 'id'>, size: nu
 /** Renames or describes a board. A repeat changes nothing. @throws AppError not_found, invalid_request. */
 export async function updateBoard(
   db: DbOrTx,
-  { accountId, boardId, ...wanted }: { accountId: string; boardId: string } & BoardChanges,
+  { accountId, boardId, ...wanted }: OnBoard & BoardChanges,
 ): Promise<{ board: Board; changed: ('name' | 'description')[] }> {
   const name = wanted.name === undefined ? undefined : parseBoardName(wanted.name)
   const description = wanted.description === undefined ? undefined : parseDescription(wanted.description)
@@ -333,10 +320,7 @@ function parseDescription(text: string | null): string | null {
 }
 
 /** Deletes the board and its pins. @throws AppError not_found. */
-export async function deleteBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<void> {
+export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
   await inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     await removeBoard(tx, accountId, board, 'board_deleted')

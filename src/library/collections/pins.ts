@@ -6,7 +6,7 @@ import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
 import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
 import { idArray } from '../ids.ts'
-import { lockBoard, touchBoard } from './board-settings.ts'
+import { lockBoard, type OnBoard, touchBoard } from './board-settings.ts'
 
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
@@ -60,11 +60,6 @@ export async function pinFrame(
     if (note !== undefined) await noteFrames(tx, recorded, note)
     return { pinned: false, position: to }
   })
-}
-
-interface OnBoard {
-  accountId: string
-  boardId: string
 }
 
 /** Frames of a board, with the facts of these and others. */
@@ -136,7 +131,7 @@ async function gatherAt(tx: Tx, at: Recorded, position: number): Promise<string[
 /** @throws AppError not_found unless the frame is pinned to this board of the account. */
 export async function requirePin(
   db: DbOrTx,
-  { accountId, boardId, frameId }: { accountId: string; boardId: string; frameId: string },
+  { accountId, boardId, frameId }: OnBoard & { frameId: string },
 ): Promise<void> {
   const { rows } = await db.execute(sql`
     select 1 from board_items i join boards b on b.id = i.board_id
@@ -195,7 +190,7 @@ export async function pinFrames(
  */
 export async function restorePins(
   tx: Tx,
-  { accountId, boardId, removal, ranks }: { accountId: string; boardId: string; removal: string; ranks: Ranks },
+  { accountId, boardId, removal, ranks }: OnBoard & { removal: string; ranks: Ranks },
 ): Promise<{ frames: number; lost: number }> {
   const ids = Object.keys(ranks).sort((a, b) => ranks[a]! - ranks[b]!)
   const [frames, board] = [await holdFrames(tx, ids), await lockBoard(tx, { accountId, boardId })]
@@ -224,7 +219,7 @@ export type Ranks = Readonly<Record<string, number>>
 /** Ignores frames that are not pinned. @throws AppError not_found for the board. */
 export async function unpinFrames(
   db: DbOrTx,
-  { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
+  { accountId, boardId, frameIds }: OnBoard & { frameIds: readonly string[] },
 ): Promise<{ unpinned: string[] }> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })

@@ -4,10 +4,10 @@ import { removals } from '../../db/schema/collections.ts'
 import { notFound } from '../../errors.ts'
 import { lockFrames } from '../frame-facts.ts'
 import { idArray, randomId } from '../ids.ts'
-import { lockBoard } from './board-settings.ts'
+import { lockBoard, type OnBoard } from './board-settings.ts'
 import { deleteBoard, type RemovedBoard, restoreBoard } from './boards.ts'
 import { type Ranks, restorePins, undoPins, unpinFrames } from './pins.ts'
-import { removeSaves, saveFrames, strengthSql, unsaveFrames } from './saves.ts'
+import { type FramesOf, removeSaves, saveFrames, strengthSql, unsaveFrames } from './saves.ts'
 
 /*
  * Removals made on a page can be undone. The removing transaction keeps what it removes for REMOVAL_HOURS. Frames that
@@ -30,10 +30,7 @@ export interface Removed {
 }
 
 /** Removes saves; `putBack` undoes it. */
-export async function removeSavesWithUndo(
-  db: DbOrTx,
-  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
-): Promise<Removed> {
+export async function removeSavesWithUndo(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<Removed> {
   return inTransactionOf(accountId, db, async (tx) => {
     const { removed } = await unsaveFrames(tx, { accountId, frameIds })
     if (removed.length === 0) return { frameIds: [], undo: null }
@@ -58,7 +55,7 @@ const pinsOf = (boardId: string) => sql`
 /** Unpins frames; `putBack` undoes it with note and position. @throws AppError not_found. */
 export async function removePinsWithUndo(
   db: DbOrTx,
-  { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
+  { accountId, boardId, frameIds }: OnBoard & { frameIds: readonly string[] },
 ): Promise<Removed> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })
@@ -75,7 +72,7 @@ export async function removePinsWithUndo(
 /** Deletes a board; `putBack` undoes it, without the share link. @throws AppError not_found. */
 export async function removeBoardWithUndo(
   db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
+  { accountId, boardId }: OnBoard,
 ): Promise<{ name: string; undo: string }> {
   return inTransactionOf(accountId, db, async (tx) => {
     const { name } = await lockBoard(tx, { accountId, boardId })

@@ -1,5 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
@@ -8,6 +9,12 @@ import { idArray } from '../ids.ts'
 export interface Save {
   frameId: string
   savedAt: Date
+}
+
+/** Frames that an account saves, or has saved. */
+export interface FramesOf {
+  accountId: string
+  frameIds: readonly string[]
 }
 
 /** `seq`: its place among all saves. */
@@ -30,7 +37,7 @@ export async function saveFrame(
 /** Saves frames; one unknown id rejects them all. `saved` holds the new ones. @throws AppError not_found. */
 export async function saveFrames(
   db: DbOrTx,
-  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+  { accountId, frameIds }: FramesOf,
 ): Promise<{ saved: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
   return inTransactionOf(accountId, db, async (tx) => {
@@ -61,10 +68,7 @@ export async function saveFrames(
 }
 
 /** Removes saves; ignores ids that are not saved or do not exist. */
-export async function unsaveFrames(
-  db: DbOrTx,
-  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
-): Promise<{ removed: RemovedSave[] }> {
+export async function unsaveFrames(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<{ removed: RemovedSave[] }> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
     const removed = await removeSaves(
@@ -99,10 +103,7 @@ export async function listSaves(
 }
 
 /** Which of the given frames the account has saved. */
-export async function savedAmong(
-  db: DbOrTx,
-  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
-): Promise<string[]> {
+export async function savedAmong(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<string[]> {
   const { rows } = await db.execute<{ frame_id: string }>(
     sql`select frame_id from saves where account_id = ${accountId} and frame_id = any(${idArray(frameIds)})`,
   )
@@ -110,10 +111,7 @@ export async function savedAmong(
 }
 
 export async function countSaves(db: DbOrTx, accountId: string): Promise<number> {
-  const { rows } = await db.execute<{ held: number }>(
-    sql`select count(*)::int as held from saves where account_id = ${accountId}`,
-  )
-  return rows[0]!.held
+  return db.$count(saves, eq(saves.accountId, accountId))
 }
 
 /** Part of deleting an account, whose row the caller has locked. False when no save is left. */
