@@ -23,7 +23,6 @@ import {
   MAX_BOARD_DESCRIPTION,
   MAX_BOARD_NAME,
   PIN_CURSOR,
-  pinBatches,
   type Board as StoredBoard,
   updateBoard,
 } from '../library/collections/boards.ts'
@@ -34,11 +33,11 @@ import {
   Board,
   BoardWithItems,
   type CollectionDeps,
+  pinnedBatches,
   toBoards,
   toBoardWithItems,
-  toPinnedFrames,
 } from '../views/collections.ts'
-import { BATCH, exportParameters, exportShape, sendDownload, toExportRow } from '../views/export.ts'
+import { asRows, exportParameters, exportShape, sendDownload } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
@@ -88,11 +87,9 @@ const BoardPatch = z
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'name at least one of name, description')
   .meta({ minProperties: 1 })
+const reading = { tag: 'Account', scope: 'boards:read' } as const
+const writing = { tag: 'Account', scope: 'boards:write' } as const
 const boardAnswer = z.strictObject({ board: Board })
-
-async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
-  for await (const pins of pinBatches(deps.db, board, BATCH)) yield (await toPinnedFrames(deps, pins)).map(toExportRow)
-}
 
 /** One board at a time, in batches: each may have 5,000 pins. */
 async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
@@ -104,7 +101,7 @@ async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly
     // Deleted meanwhile.
     if (!found) continue
     const [shown] = await toBoards(deps, [found.board])
-    yield jsonPieces(shown!, { items: rowsOf(deps, found.board) })
+    yield jsonPieces(shown!, { items: asRows(pinnedBatches(deps, found.board)) })
   }
 }
 
@@ -113,10 +110,10 @@ export const boardEndpoints = [
   // Declared before `/api/boards/:id`, which would take `export` for an id.
   endpoint(
     {
+      ...reading,
       id: 'exportBoards',
       method: 'get',
       path: '/api/boards/export',
-      tag: 'Account',
       summary: 'Every board with its notes and credits, as a file',
       parameters: {},
       answer: z
@@ -125,7 +122,6 @@ export const boardEndpoints = [
           boards: z.array(Board.extend({ items: exportShape.items })),
         })
         .meta({ id: 'BoardsExport' }),
-      scope: 'boards:read',
       everyPlan: true,
     },
     async (deps: BoardsDeps, { caller: { account }, res, charge, hold, sendPieces }) => {
@@ -142,17 +138,16 @@ export const boardEndpoints = [
 
   endpoint(
     {
+      ...reading,
       id: 'listBoards',
       method: 'get',
       path: '/api/boards',
-      tag: 'Account',
       summary: 'This account’s boards with their item counts, newest first',
       description: 'Everything at once; with `limit` a page, whose `next` leads to the one after.',
       parameters: pageParameters(BOARD_CURSOR),
       answer: z.strictObject({ boards: z.array(Board), next: nextCursor.optional() }).meta({ id: 'BoardsResponse' }),
       answerHeaders: LINK,
       long: true,
-      scope: 'boards:read',
     },
     async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res, charge }) => {
       const size = Math.min(limit ?? Infinity, await countBoards(db, caller.account.id))
@@ -165,9 +160,9 @@ export const boardEndpoints = [
 
   idempotentPost(
     {
+      ...writing,
       id: 'createBoard',
       path: '/api/boards',
-      tag: 'Account',
       summary: 'Create a board',
       description:
         'Every call makes a board, also one of a name that the account has already. To repeat a call safely, send an ' +
@@ -176,7 +171,6 @@ export const boardEndpoints = [
       example: { name: 'Logo reveals' },
       answer: boardAnswer,
       status: 201,
-      scope: 'boards:write',
       errors: [409],
     },
     async ({ search, publicUrl }: BoardsDeps, { tx, caller, body }) => {
@@ -188,16 +182,15 @@ export const boardEndpoints = [
 
   endpoint(
     {
+      ...reading,
       id: 'getBoard',
       method: 'get',
       path: '/api/boards/:id',
-      tag: 'Account',
       summary: `One board with its frames in the owner’s order, ${BOARD_PAGE} a page`,
       parameters: itemParameters,
       answer: z.strictObject({ board: BoardWithItems, next: nextCursor }).meta({ id: 'BoardResponse' }),
       answerHeaders: LINK,
       long: true,
-      scope: 'boards:read',
       errors: [404],
     },
     async (deps: BoardsDeps, input) =>
@@ -210,15 +203,14 @@ export const boardEndpoints = [
 
   endpoint(
     {
+      ...writing,
       id: 'renameBoard',
       method: 'patch',
       path: '/api/boards/:id',
-      tag: 'Account',
       summary: 'Rename or describe a board',
       body: BoardPatch,
       example: { name: 'Best logo reveals', description: 'For the launch in May' },
       answer: boardAnswer,
-      scope: 'boards:write',
       errors: [404],
     },
     async ({ db, search, publicUrl }: BoardsDeps, input) => {
@@ -229,13 +221,12 @@ export const boardEndpoints = [
 
   endpoint(
     {
+      ...writing,
       id: 'deleteBoard',
       method: 'delete',
       path: '/api/boards/:id',
-      tag: 'Account',
       summary: 'Delete a board and its pins',
       answer: Ok,
-      scope: 'boards:write',
       everyPlan: true,
       errors: [404],
     },
@@ -248,15 +239,14 @@ export const boardEndpoints = [
 
   endpoint(
     {
+      ...reading,
       id: 'exportBoard',
       method: 'get',
       path: '/api/boards/:id/export',
-      tag: 'Account',
       summary: 'A board with its credits, as a file',
       parameters: exportParameters,
       answer: z.strictObject({ board: Board, ...exportShape }).meta({ id: 'BoardExport' }),
       alternatives: ['text/csv'],
-      scope: 'boards:read',
       everyPlan: true,
       errors: [404],
     },
@@ -269,7 +259,7 @@ export const boardEndpoints = [
         format: input.query.format,
         name: `board-${stored.id}`,
         about: { board },
-        batches: rowsOf(deps, stored),
+        batches: pinnedBatches(deps, stored),
       })
     },
   ),
@@ -283,9 +273,9 @@ const frameIds = z.array(z.string())
 export const pinEndpoints = [
   idempotentPost(
     {
+      ...writing,
       id: 'pinFrames',
       path: '/api/boards/:id/frames',
-      tag: 'Account',
       summary: 'Pin many frames at once',
       description: 'A note, or a position for the first of them, also changes frames that are pinned already.',
       body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note, position }),
@@ -297,7 +287,6 @@ export const pinEndpoints = [
         noted: frameIds,
         moved: frameIds,
       }),
-      scope: 'boards:write',
       errors: [404, 409],
     },
     async (_deps: BoardsDeps, input) => {
@@ -308,16 +297,15 @@ export const pinEndpoints = [
 
   endpoint(
     {
+      ...writing,
       id: 'pinFrame',
       method: 'put',
       path: '/api/boards/:id/frames/:frameId',
-      tag: 'Account',
       summary: 'Pin a frame, move its pin, or change its note',
       body: z.strictObject({ note, position }),
       bodyOptional: true,
       example: { note: 'For the opening', position: 0 },
       answer: z.strictObject({ ok: z.literal(true), position: z.int() }),
-      scope: 'boards:write',
       errors: [404, 409],
     },
     async ({ db }: BoardsDeps, input) => {
@@ -329,13 +317,12 @@ export const pinEndpoints = [
 
   endpoint(
     {
+      ...writing,
       id: 'unpinFrame',
       method: 'delete',
       path: '/api/boards/:id/frames/:frameId',
-      tag: 'Account',
       summary: 'Unpin a frame; a second time changes nothing',
       answer: Ok,
-      scope: 'boards:write',
       everyPlan: true,
       errors: [404],
     },

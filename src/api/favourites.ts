@@ -3,27 +3,14 @@ import type { Db } from '../db/client.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { countSaves, listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
-import { type CollectionDeps, SavedFrame, toSavedFrames } from '../views/collections.ts'
-import { BATCH, exportParameters, exportShape, sendDownload, sendList, toExportRow } from '../views/export.ts'
+import { type CollectionDeps, SavedFrame, savedBatches, toSavedFrames } from '../views/collections.ts'
+import { exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 interface FavouritesDeps extends CollectionDeps {
   db: Db
-}
-
-async function* allSaves({ db, search, publicUrl }: FavouritesDeps, accountId: string) {
-  let after: string | undefined
-  do {
-    const { saves, next } = await listSaves(db, accountId, { limit: BATCH, after })
-    yield await toSavedFrames({ search, publicUrl }, saves)
-    after = next ?? undefined
-  } while (after !== undefined)
-}
-
-async function* asRows(batches: AsyncIterable<SavedFrame[]>) {
-  for await (const frames of batches) yield frames.map(toExportRow)
 }
 
 /** The saves of the calling account (docs/interface.md §4.5 and §4.6), and their export. */
@@ -48,7 +35,7 @@ export const favouriteEndpoints = [
       if (limit === undefined && after === undefined) {
         hold('longAnswers')
         await charge(pointsForItems(await countSaves(db, caller.account.id)) - POINTS.read)
-        return sendList({ sendPieces }, {}, 'frames', allSaves(deps, caller.account.id))
+        return sendList({ sendPieces }, {}, 'frames', savedBatches(deps, caller.account.id))
       }
       const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
       await charge(pointsForItems(saves.length) - POINTS.read)
@@ -91,7 +78,7 @@ export const favouriteEndpoints = [
     async (deps: FavouritesDeps, { caller, query: { format }, res, charge, hold, sendPieces }) => {
       hold('longAnswers')
       await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
-      const batches = asRows(allSaves(deps, caller.account.id))
+      const batches = savedBatches(deps, caller.account.id)
       return sendDownload({ res, sendPieces }, { format, name: 'saves', batches })
     },
   ),

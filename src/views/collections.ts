@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { LoadedBoard, Pin, Board as StoredBoard } from '../library/collections/boards.ts'
-import type { Save } from '../library/collections/saves.ts'
+import { type LoadedBoard, type Pin, pinBatches, type Board as StoredBoard } from '../library/collections/boards.ts'
+import { listSaves, type Save } from '../library/collections/saves.ts'
 import type { FrameDocument, LibrarySearch } from '../search/library-search.ts'
 import { FRAME_EXAMPLE, frameShape, type PublicFrame, toFrame } from './frame.ts'
 
@@ -81,6 +81,26 @@ export async function toPinnedFrames(deps: CollectionDeps, pins: readonly Pin[])
   return pinnedFrames(pins, await documentsOf(deps, pins), deps)
 }
 
+/** Frames per batch of a whole collection. */
+const BATCH = 100
+
+type ListDeps = CollectionDeps & { db: Parameters<typeof listSaves>[0] }
+
+/** Everything that an account has saved, newest save first. */
+export async function* savedBatches(deps: ListDeps, accountId: string): AsyncGenerator<SavedFrame[]> {
+  let after: string | undefined
+  do {
+    const { saves, next } = await listSaves(deps.db, accountId, { limit: BATCH, after })
+    yield await toSavedFrames(deps, saves)
+    after = next ?? undefined
+  } while (after !== undefined)
+}
+
+/** All frames of a board in the owner's order. */
+export async function* pinnedBatches(deps: ListDeps, board: { id: string }): AsyncGenerator<PinnedFrame[]> {
+  for await (const pins of pinBatches(deps.db, board, BATCH)) yield await toPinnedFrames(deps, pins)
+}
+
 type Documents = ReadonlyMap<string, FrameDocument>
 
 function pinnedFrames(pins: readonly Pin[], documents: Documents, deps: CollectionDeps): PinnedFrame[] {
@@ -119,12 +139,13 @@ function toBoard(board: StoredBoard, documents: Documents, publicUrl: string): P
   }
 }
 
-const BATCH = 1_000
+const DOCUMENTS_AT_ONCE = 1_000
 
 async function documentsOf({ search }: CollectionDeps, rows: readonly { frameId: string }[]): Promise<Documents> {
   const ids = [...new Set(rows.map(({ frameId }) => frameId))]
   const documents = new Map<string, FrameDocument>()
-  for (let from = 0; from < ids.length; from += BATCH)
-    for (const document of await search.framesByIds(ids.slice(from, from + BATCH))) documents.set(document.id, document)
+  for (let from = 0; from < ids.length; from += DOCUMENTS_AT_ONCE)
+    for (const document of await search.framesByIds(ids.slice(from, from + DOCUMENTS_AT_ONCE)))
+      documents.set(document.id, document)
   return documents
 }

@@ -43,6 +43,10 @@ export function toExportRow(item: SavedFrame | PinnedFrame): ExportRow {
   }
 }
 
+export async function* asRows(batches: Download['batches']): AsyncGenerator<ExportRow[]> {
+  for await (const frames of batches) yield frames.map(toExportRow)
+}
+
 /** “Title” by Author, platform, at 0:12.5 */
 function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string {
   const minutes = Math.floor(t_sec / 60)
@@ -76,9 +80,6 @@ export const exportParameters = {
   format: { schema: z.enum(['json', 'csv']), description: 'json (default) or csv.' },
 } as const satisfies Parameters
 
-/** Rows per batch of a long list. */
-export const BATCH = 100
-
 interface Exchange {
   res: Response
   sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
@@ -89,7 +90,7 @@ interface Download {
   name: string
   /** Members of the JSON before its items. */
   about?: object
-  batches: AsyncIterable<readonly ExportRow[]>
+  batches: AsyncIterable<readonly (SavedFrame | PinnedFrame)[]>
 }
 
 /** Sends a file in batches. */
@@ -98,8 +99,9 @@ export async function sendDownload(
   { format = 'json', name, about = {}, batches }: Download,
 ): Promise<undefined> {
   exchange.res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
-  if (format === 'json') return sendList(exchange, { ...about, exported_at: new Date() }, 'items', batches)
-  await exchange.sendPieces(csvPieces(batches), 'text/csv; charset=utf-8')
+  const rows = asRows(batches)
+  if (format === 'json') return sendList(exchange, { ...about, exported_at: new Date() }, 'items', rows)
+  await exchange.sendPieces(csvPieces(rows), 'text/csv; charset=utf-8')
 }
 
 /** Sends an object with a long list at its end, in batches. */

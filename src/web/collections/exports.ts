@@ -2,16 +2,16 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
 import { makeZip } from 'client-zip'
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { z } from 'zod'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { isClientGone } from '../../http/response-body.ts'
-import { boardSize, loadBoard, pinBatches } from '../../library/collections/boards.ts'
-import { countSaves, listSaves } from '../../library/collections/saves.ts'
+import { boardSize, loadBoard } from '../../library/collections/boards.ts'
+import { countSaves } from '../../library/collections/saves.ts'
 import { toSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters, Values } from '../../parameters.ts'
-import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
-import { BATCH, CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
+import { type PinnedFrame, pinnedBatches, type SavedFrame, savedBatches, toBoards } from '../../views/collections.ts'
+import { CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
 import { boardTimeline, parseForm, sendTimeline, timelineParameters } from '../../views/timelines.ts'
 import type { Actions, Asked } from '../actions.ts'
 import { type Html, html, safeUrl, trusted } from '../html.ts'
@@ -21,15 +21,13 @@ const parameters = {
   format: { schema: z.enum(['json', 'csv', 'zip']), description: 'json (default), csv, or zip with the images.' },
 } as const satisfies Parameters
 
-type Batches = AsyncIterable<readonly (SavedFrame | PinnedFrame)[]>
-
 /** A collection that is on its way out. */
 interface Exported {
   /** Of the file, without its ending. */
   name: string
   title: string
   about?: object
-  batches: Batches
+  batches: AsyncIterable<readonly (SavedFrame | PinnedFrame)[]>
 }
 
 /** `/saves/export`, `/boards/{id}/export` and a board for editing programs, on every plan. */
@@ -72,63 +70,26 @@ function payFor({ query, charge }: Exporting, items: number): Promise<void> {
   return charge((query.format === 'zip' ? items : pointsForItems(items)) - POINTS.read)
 }
 
-async function* savedBatches(deps: PageDeps, accountId: string): Batches {
-  let after: string | undefined
-  do {
-    const { saves, next } = await listSaves(deps.db, accountId, { limit: BATCH, after })
-    yield await toSavedFrames(deps, saves)
-    after = next ?? undefined
-  } while (after !== undefined)
-}
-
-async function* pinnedBatches(deps: PageDeps, board: { id: string }): Batches {
-  for await (const pins of pinBatches(deps.db, board, BATCH)) yield await toPinnedFrames(deps, pins)
-}
-
-async function* asRows(batches: Batches) {
-  for await (const frames of batches) yield frames.map(toExportRow)
-}
-
 async function send(deps: PageDeps, { query, req, res }: Exporting, exported: Exported): Promise<undefined> {
   const { format = 'json' } = query
-  const { name, about, batches } = exported
   res.set('Cache-Control', 'no-store')
-  if (format === 'zip') return sendZip(deps, { req, res }, exported)
+  if (format === 'zip') return sendZip(deps, res, exported)
   const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.longAnswers.send(req, res, pieces, type)
-  return sendDownload({ res, sendPieces }, { format, name, ...(about ? { about } : {}), batches: asRows(batches) })
+  return sendDownload({ res, sendPieces }, { format, ...exported })
 }
 
 /** One image is read at a time, when the client has taken the one before. */
-async function sendZip(
-  { readImage, publicUrl }: PageDeps,
-  { res }: { req: Request; res: Response },
-  { name, title, batches }: Exported,
-): Promise<undefined> {
+async function sendZip(deps: PageDeps, res: Response, exported: Exported): Promise<undefined> {
   res.set({
     'Content-Type': 'application/zip',
-    'Content-Disposition': `attachment; filename="${name}.zip"`,
+    'Content-Disposition': `attachment; filename="${exported.name}.zip"`,
     'X-Content-Type-Options': 'nosniff',
   })
   try {
-    await pipeline(Readable.fromWeb(zipOf({ title, batches, readImage, publicUrl })), res)
+    await pipeline(Readable.fromWeb(makeZip(filesOf(deps, exported)) as ReadableStream<Uint8Array>), res)
   } catch (error) {
     if (!isClientGone(error)) throw error
   }
-}
-
-interface Zipped {
-  title: string
-  batches: AsyncIterable<readonly (SavedFrame | PinnedFrame)[]>
-  readImage: (path: string) => Promise<Buffer | undefined>
-  publicUrl: string
-}
-
-/**
- * The images of a collection in its order, with a contact sheet to look at and print (`index.html`) and a table
- * (`frames.csv`). Each file is made when the reader asks for it, so that a board of any size needs little memory.
- */
-function zipOf(given: Zipped): ReadableStream<Uint8Array> {
-  return makeZip(filesOf(given)) as ReadableStream<Uint8Array>
 }
 
 interface SheetEntry {
@@ -137,7 +98,11 @@ interface SheetEntry {
   row: ExportRow
 }
 
-async function* filesOf({ title, batches, readImage, publicUrl }: Zipped) {
+/**
+ * The images of a collection in its order, with a contact sheet to look at and print (`index.html`) and a table
+ * (`frames.csv`). Each file is made when the reader asks for it, so that a board of any size needs little memory.
+ */
+async function* filesOf({ readImage, publicUrl }: PageDeps, { title, batches }: Exported) {
   const entries: SheetEntry[] = []
   for await (const batch of batches)
     for (const frame of batch) {
