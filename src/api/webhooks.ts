@@ -130,8 +130,8 @@ const withSecret = z.strictObject({
   webhook: Webhook,
   secret: z.string().nullable().describe('Shown once. Null with `v1a`: receivers check with `public_key`.'),
 })
-const scope = 'webhooks:write'
-const tag = 'Webhooks'
+const shared = { tag: 'Webhooks', scope: 'webhooks:write' } as const
+const ofOne = { ...shared, errors: [404] } as const
 
 /** With `v1a` only this service needs the secret key, so it is not shown. */
 const shown = (secret: string) => (secret.startsWith('whsec_') ? secret : null)
@@ -139,15 +139,14 @@ const shown = (secret: string) => (secret.startsWith('whsec_') ? secret : null)
 const registration = [
   idempotentPost(
     {
+      ...shared,
       id: 'createWebhook',
       path: '/api/webhooks',
-      tag,
       summary: 'Register a receiver of events from now on; the secret is shown once',
       body: NewWebhookBody,
       example: { url: 'https://hooks.example.org/frames', types: ['video.ready', 'video.failed'] },
       answer: withSecret,
       status: 201,
-      scope,
       errors: [409],
     },
     async ({ allowPrivate, secretsKeys }: WebhookDeps, { body, caller, tx }) => {
@@ -159,28 +158,25 @@ const registration = [
   ),
   endpoint(
     {
+      ...shared,
       id: 'listWebhooks',
       method: 'get',
       path: '/api/webhooks',
-      tag,
       summary: 'All receivers of events, the newest first',
       parameters: {},
       answer: z.strictObject({ webhooks: z.array(Webhook) }),
-      scope,
     },
     async ({ db }: WebhookDeps) => ({ webhooks: await describeEndpoints(db, await listEndpoints(db)) }),
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'getWebhook',
       method: 'get',
       path: '/api/webhooks/:id',
-      tag,
       summary: 'One receiver of events',
       parameters: {},
       answer: one,
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params }) => ({
       webhook: await describeEndpoint(db, await loadEndpoint(db, params.id)),
@@ -188,16 +184,14 @@ const registration = [
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'updateWebhook',
       method: 'patch',
       path: '/api/webhooks/:id',
-      tag,
       summary: 'Change the address, types, description or e-mail address of a receiver',
       body: WebhookPatchBody,
       example: { types: ['video.ready'] },
       answer: one,
-      scope,
-      errors: [404],
     },
     async ({ db, allowPrivate }: WebhookDeps, { params, body }) => ({
       webhook: await describeEndpoint(db, await updateEndpoint(db, params.id, body, { allowPrivate })),
@@ -205,14 +199,12 @@ const registration = [
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'deleteWebhook',
       method: 'delete',
       path: '/api/webhooks/:id',
-      tag,
       summary: 'Delete a receiver with its deliveries',
       answer: Ok,
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params }) => {
       await deleteEndpoint(db, params.id)
@@ -221,16 +213,15 @@ const registration = [
   ),
   idempotentPost(
     {
+      ...shared,
       id: 'rotateWebhookSecret',
       path: '/api/webhooks/:id/secret',
-      tag,
       summary: 'Replace the secret; for a time the old one signs beside it',
       description: `The overlap is ${OVERLAP_HOURS} hours unless \`overlap_hours\` says otherwise.`,
       body: RotateBody,
       bodyOptional: true,
       example: { overlap_hours: 48 },
       answer: withSecret,
-      scope,
       errors: [404, 409],
     },
     async ({ secretsKeys }: WebhookDeps, { params, body, tx }) => {
@@ -245,14 +236,12 @@ const registration = [
 const running = [
   endpoint(
     {
+      ...ofOne,
       id: 'pauseWebhook',
       method: 'post',
       path: '/api/webhooks/:id/pause',
-      tag,
       summary: 'Stop sending; the receiver keeps its position in the log',
       answer: one,
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params }) => ({
       webhook: await describeEndpoint(db, await pauseEndpoint(db, params.id)),
@@ -260,16 +249,15 @@ const running = [
   ),
   endpoint(
     {
+      ...shared,
       id: 'resumeWebhook',
       method: 'post',
       path: '/api/webhooks/:id/resume',
-      tag,
       summary: 'Send again: from where it stopped, from now, or from a place in the log',
       body: ResumeBody,
       bodyOptional: true,
       example: { from: 'stopped' },
       answer: one,
-      scope,
       errors: [404, 409],
     },
     async ({ db }: WebhookDeps, { params, body }) => ({
@@ -278,15 +266,13 @@ const running = [
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'testWebhook',
       method: 'post',
       path: '/api/webhooks/:id/test',
-      tag,
       summary: 'Send a test event, once; the delivery shows the result',
       answer: z.strictObject({ delivery: Delivery }),
       status: 202,
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params }) => ({
       delivery: describeDelivery(await sendTest(db, params.id, new Date())),
@@ -299,10 +285,10 @@ const DELIVERIES = { default: 50, max: 200 } as const
 const log = [
   endpoint(
     {
+      ...ofOne,
       id: 'listWebhookDeliveries',
       method: 'get',
       path: '/api/webhooks/:id/deliveries',
-      tag,
       summary: 'What was sent to a receiver within 30 days and what it answered, the newest first',
       parameters: {
         state: { schema: z.enum(DELIVERY_STATES), description: 'Only deliveries in this state.', example: 'failed' },
@@ -313,8 +299,6 @@ const log = [
         },
       },
       answer: z.strictObject({ deliveries: z.array(Delivery), next: nextCursor }),
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params, query, charge }) => {
       const { state, after, limit = DELIVERIES.default } = query
@@ -326,15 +310,13 @@ const log = [
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'getWebhookDelivery',
       method: 'get',
       path: '/api/webhooks/:id/deliveries/:eventId',
-      tag,
       summary: 'One delivery',
       parameters: {},
       answer: z.strictObject({ delivery: Delivery }),
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params }) => ({
       delivery: describeDelivery(await loadDelivery(db, params.id, params.eventId)),
@@ -342,10 +324,10 @@ const log = [
   ),
   endpoint(
     {
+      ...ofOne,
       id: 'resendWebhookEvents',
       method: 'post',
       path: '/api/webhooks/:id/resend',
-      tag,
       summary: 'Send one event or a range of the log once more',
       description:
         `\`from\` and \`to\` are cursors of the event log, or dates. At most ${MAX_RANGE} events are queued at a ` +
@@ -354,8 +336,6 @@ const log = [
       example: { from: '2026-11-20', to: '2026-11-21', only: 'failed' },
       answer: z.strictObject({ queued: z.int(), next: nextCursor }),
       status: 202,
-      scope,
-      errors: [404],
     },
     async ({ db }: WebhookDeps, { params, body, charge }) => {
       if ('event_id' in body) {

@@ -6,27 +6,15 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
+import type { ErrorCode } from '../errors.ts'
 import type { Parameter } from '../parameters.ts'
 import type { Operation } from './endpoint.ts'
+import { STATUS } from './problem.ts'
 import { IDEMPOTENCY_KEY } from './request-body.ts'
 
 const Problem = z
   .strictObject({
-    code: z.enum([
-      'invalid_request',
-      'plan_required',
-      'forbidden',
-      'not_found',
-      'method_not_allowed',
-      'conflict',
-      'payload_too_large',
-      'unsupported_media_type',
-      'range_not_satisfiable',
-      'idempotency_key_reused',
-      'rate_limited',
-      'internal',
-      'unavailable',
-    ]),
+    code: z.enum((Object.keys(STATUS) as ErrorCode[]).filter((code) => code !== 'unauthenticated')),
     message: z.string(),
     details: z
       .array(z.strictObject({ path: z.string(), message: z.string(), allowed: z.array(z.string()).optional() }))
