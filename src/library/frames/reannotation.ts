@@ -7,7 +7,7 @@ import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 import { anyAttributeBy, storedValue } from '../frame-attributes.ts'
 import { idArray } from '../ids.ts'
-import { toVideoFacts } from '../videos/videos.ts'
+import { aboutVideo } from '../videos/videos.ts'
 import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 export interface ReannotationFilter {
@@ -163,9 +163,7 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
         tx,
         named.map((video) => ({
           type: 'frames.reannotation_requested' as const,
-          subject: video.id,
-          accountId: null,
-          data: { ...toVideoFacts(video), frame_count: counts.get(video.id)! },
+          ...aboutVideo(video, { frame_count: counts.get(video.id)! }),
         })),
       )
     })

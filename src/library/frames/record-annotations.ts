@@ -10,7 +10,7 @@ import { lockFrames } from '../frame-facts.ts'
 import { idArray, isId } from '../ids.ts'
 import { loadVocabulary, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { settleIfComplete } from '../videos/settle-video.ts'
-import { lockVideo, toVideoFacts } from '../videos/videos.ts'
+import { aboutVideo, lockVideo } from '../videos/videos.ts'
 import { resolveFrame } from './resolve-frame.ts'
 import { plainText, sanitizeAnnotation } from './sanitize-annotation.ts'
 
@@ -122,12 +122,7 @@ async function storeAnswers(
     changed.push(row.id)
   }
   if (changed.length > 0)
-    await appendEvent(tx, {
-      type: 'frames.annotated',
-      subject: videoId,
-      accountId: null,
-      data: { ...toVideoFacts(video), frame_ids: changed, annotator },
-    })
+    await appendEvent(tx, { type: 'frames.annotated', ...aboutVideo(video, { frame_ids: changed, annotator }) })
   return { answered, changed }
 }
 

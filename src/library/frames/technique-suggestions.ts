@@ -12,7 +12,7 @@ import {
   shareVocabulary,
   type Vocabulary,
 } from '../techniques/vocabulary.ts'
-import { lockVideo, toVideoFacts } from '../videos/videos.ts'
+import { aboutVideo, lockVideo } from '../videos/videos.ts'
 import { resolveFrame, valuesOf } from './resolve-frame.ts'
 import { adopt } from './sanitize-annotation.ts'
 
@@ -84,13 +84,8 @@ async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]
       await resolveFrame(tx, row, vocabulary)
     }
     const ids = rows.map((row) => row.id)
-    if (ids.length > 0)
-      await appendEvent(tx, {
-        type: 'frames.annotated',
-        subject: videoId,
-        accountId: null,
-        data: { ...toVideoFacts(video), frame_ids: ids, annotator: 'vocabulary' },
-      })
+    const facts = { frame_ids: ids, annotator: 'vocabulary' }
+    if (ids.length > 0) await appendEvent(tx, { type: 'frames.annotated', ...aboutVideo(video, facts) })
     return ids.length
   })
 }

@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { type StageProgress, type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import { advanceStage, finishStages, toStageTimes } from './stages.ts'
-import { INGEST_STATUSES, lockVideo, takesIngest, toVideoFacts } from './videos.ts'
+import { aboutVideo, INGEST_STATUSES, lockVideo, setVideo, takesIngest } from './videos.ts'
 
 /** More attempts than this mean that something in the file crashes the worker. */
 export const MAX_ATTEMPTS = 30
@@ -29,21 +29,13 @@ export async function refundAttempt(db: Db, id: string, revision: number): Promi
 /** Records the progress of a stage. Returns false, and writes nothing, when the video has moved on. */
 export async function recordProgress(
   db: Db,
-  {
-    id,
-    revision,
-    stage,
-    done,
-    total,
-  }: { id: string; revision: number; stage: StageProgress['stage']; done: number; total: number | null },
+  given: { id: string; revision: number; stage: StageProgress['stage']; done: number; total: number | null },
 ): Promise<boolean> {
+  const { id, revision, stage, done, total } = given
   return db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!takesIngest(video, revision)) return false
-    await tx
-      .update(videos)
-      .set({ status: stage, stages: advanceStage(video.stages, stage, done, total), updatedAt: new Date() })
-      .where(eq(videos.id, id))
+    await setVideo(tx, id, { status: stage, stages: advanceStage(video.stages, stage, done, total) })
     return true
   })
 }
@@ -57,21 +49,7 @@ export async function recordFailure(
     const video = await lockVideo(tx, id)
     if (!takesIngest(video, revision)) return
     const stages = finishStages(video.stages, new Date().toISOString())
-    await tx
-      .update(videos)
-      .set({
-        status: 'failed',
-        failureCode: code,
-        failureMessage: message,
-        stages,
-        updatedAt: new Date(),
-      })
-      .where(eq(videos.id, id))
-    await appendEvent(tx, {
-      type: 'video.failed',
-      subject: id,
-      accountId: null,
-      data: { ...toVideoFacts(video), code, stages: toStageTimes(stages) },
-    })
+    await setVideo(tx, id, { status: 'failed', failureCode: code, failureMessage: message, stages })
+    await appendEvent(tx, { type: 'video.failed', ...aboutVideo(video, { code, stages: toStageTimes(stages) }) })
   })
 }

@@ -7,7 +7,7 @@ import { appendEvent } from '../../events/append.ts'
 import { undoFrameReferences } from '../collections/removals.ts'
 import { idArray } from '../ids.ts'
 import { finishStages } from './stages.ts'
-import { lockVideo, requireVideo, toVideoFacts } from './videos.ts'
+import { aboutVideo, lockVideo, requireVideo, setVideo } from './videos.ts'
 
 /**
  * Queues a failed or cancelled video again. With `again` a ready video too, for a newer detector. Its frames stay
@@ -20,27 +20,18 @@ export async function retryVideo(db: Db, id: string, { again = false }: { again?
     if (!video) throw notFound('video')
     if (video.status !== 'failed' && video.status !== 'cancelled' && !(again && video.status === 'ready'))
       throw new AppError('conflict', `Only a failed or cancelled video can be retried; this one is ${video.status}.`)
-    const [queued] = await tx
-      .update(videos)
-      .set({
-        status: 'queued',
-        failureCode: null,
-        failureMessage: null,
-        stages: [],
-        attempts: 0,
-        revision: video.revision + 1,
-        ...(video.status === 'ready' ? { backfill: true } : {}),
-        updatedAt: new Date(),
-      })
-      .where(eq(videos.id, id))
-      .returning()
-    await appendEvent(tx, {
-      type: 'video.submitted',
-      subject: id,
-      accountId: null,
-      data: { ...toVideoFacts(queued!), revision: queued!.revision, reason: 'retried' },
+    const queued = await setVideo(tx, id, {
+      status: 'queued',
+      failureCode: null,
+      failureMessage: null,
+      stages: [],
+      attempts: 0,
+      revision: video.revision + 1,
+      ...(video.status === 'ready' ? { backfill: true } : {}),
     })
-    return queued!
+    const facts = { revision: queued.revision, reason: 'retried' as const }
+    await appendEvent(tx, { type: 'video.submitted', ...aboutVideo(queued, facts) })
+    return queued
   })
 }
 
@@ -56,18 +47,9 @@ export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
     if (!video) throw notFound('video')
     if (!ACTIVE_STATUSES.includes(video.status))
       throw new AppError('conflict', `Only a video in progress can be cancelled; this one is ${video.status}.`)
-    const [cancelled] = await tx
-      .update(videos)
-      .set({
-        status: 'cancelled',
-        stages: finishStages(video.stages, new Date().toISOString()),
-        revision: video.revision + 1,
-        updatedAt: new Date(),
-      })
-      .where(eq(videos.id, id))
-      .returning()
-    await appendEvent(tx, { type: 'video.cancelled', subject: id, accountId: null, data: toVideoFacts(video) })
-    return cancelled!
+    const stages = finishStages(video.stages, new Date().toISOString())
+    await appendEvent(tx, { type: 'video.cancelled', ...aboutVideo(video, {}) })
+    return setVideo(tx, id, { status: 'cancelled', stages, revision: video.revision + 1 })
   })
 }
 
@@ -126,11 +108,7 @@ export async function deleteVideo(db: Db, id: string): Promise<void> {
     // What was saved and pinned meanwhile.
     await undoFrameReferences(tx, frameIds, 'video_deleted')
     await tx.delete(videos).where(eq(videos.id, id))
-    await appendEvent(tx, {
-      type: 'video.deleted',
-      subject: id,
-      accountId: null,
-      data: { ...toVideoFacts(video), frame_count: frameIds.length, upload_key: video.uploadKey },
-    })
+    const facts = { frame_count: frameIds.length, upload_key: video.uploadKey }
+    await appendEvent(tx, { type: 'video.deleted', ...aboutVideo(video, facts) })
   })
 }

@@ -1,8 +1,8 @@
-import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { getTableColumns, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
-import { type VideoRow, videos } from '../../db/schema/videos.ts'
+import type { VideoRow } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import { extraKeyOf, imageKeysOf } from '../../media/image-name.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
@@ -13,7 +13,7 @@ import { lockFrames } from '../frame-facts.ts'
 import { frameIdOf } from './identity.ts'
 import { settleIfComplete } from './settle-video.ts'
 import { advanceStage } from './stages.ts'
-import { lockVideo, takesIngest, toVideoFacts } from './videos.ts'
+import { aboutVideo, lockVideo, setVideo, takesIngest } from './videos.ts'
 
 export interface ExtractionToRecord {
   id: string
@@ -44,12 +44,8 @@ export async function recordExtraction(db: Db, given: ExtractionToRecord): Promi
     const removed = await removeUnpicked(tx, id, rows)
     await recordFilm(tx, id, extraction)
     const updated = await updateVideo(tx, video, given, { at, frameCount: rows.length })
-    await appendEvent(tx, {
-      type: 'frames.extracted',
-      subject: id,
-      accountId: null,
-      data: { ...toVideoFacts(updated), revision, frame_count: rows.length, removed_frame_ids: removed },
-    })
+    const facts = { revision, frame_count: rows.length, removed_frame_ids: removed }
+    await appendEvent(tx, { type: 'frames.extracted', ...aboutVideo(updated, facts) })
     await settleIfComplete(tx, id)
     return true
   })
@@ -162,29 +158,24 @@ async function updateVideo(
 ): Promise<VideoRow> {
   const title = cleanText(source.title ?? '')
   const author = cleanText(source.author ?? '')
-  const [updated] = await tx
-    .update(videos)
-    .set({
-      status: 'annotating',
-      durationSec: probe.durationSec,
-      width: probe.width,
-      height: probe.height,
-      fps: probe.fps,
-      frameRate: probe.frameRate,
-      startTimecode: probe.startTimecode,
-      rotation: probe.rotation,
-      codec: probe.codec,
-      ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
-      ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
-      detector,
-      // Versions before the table of shots read these.
-      shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),
-      passedOver,
-      annotator,
-      stages: advanceStage(video.stages, 'annotating', 0, frameCount),
-      updatedAt: at,
-    })
-    .where(eq(videos.id, video.id))
-    .returning()
-  return updated!
+  return setVideo(tx, video.id, {
+    status: 'annotating',
+    durationSec: probe.durationSec,
+    width: probe.width,
+    height: probe.height,
+    fps: probe.fps,
+    frameRate: probe.frameRate,
+    startTimecode: probe.startTimecode,
+    rotation: probe.rotation,
+    codec: probe.codec,
+    ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
+    ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
+    detector,
+    // Versions before the table of shots read these.
+    shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),
+    passedOver,
+    annotator,
+    stages: advanceStage(video.stages, 'annotating', 0, frameCount),
+    updatedAt: at,
+  })
 }

@@ -1,9 +1,8 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
-import { videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import { advanceStage, finishStages, toStageTimes } from './stages.ts'
-import { lockVideo, toVideoFacts } from './videos.ts'
+import { aboutVideo, lockVideo, setVideo } from './videos.ts'
 
 /**
  * Counts the frames without an answer of the video's annotator; with none left the video becomes ready. The video's row
@@ -21,24 +20,12 @@ export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
   const now = new Date()
   const stages = advanceStage(video.stages, 'annotating', total - missing, total)
   if (missing > 0) {
-    await tx.update(videos).set({ stages, updatedAt: now }).where(eq(videos.id, videoId))
+    await setVideo(tx, videoId, { stages })
     return
   }
   const finished = finishStages(stages, now.toISOString())
-  await tx
-    .update(videos)
-    .set({
-      status: 'ready',
-      stages: finished,
-      firstReadyAt: video.firstReadyAt ?? now,
-      readyAt: now,
-      updatedAt: now,
-    })
-    .where(eq(videos.id, videoId))
-  await appendEvent(tx, {
-    type: 'video.ready',
-    subject: videoId,
-    accountId: null,
-    data: { ...toVideoFacts(video), frame_count: total, stages: toStageTimes(finished) },
-  })
+  const firstReadyAt = video.firstReadyAt ?? now
+  await setVideo(tx, videoId, { status: 'ready', stages: finished, firstReadyAt, readyAt: now, updatedAt: now })
+  const facts = { frame_count: total, stages: toStageTimes(finished) }
+  await appendEvent(tx, { type: 'video.ready', ...aboutVideo(video, facts) })
 }

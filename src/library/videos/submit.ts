@@ -12,7 +12,7 @@ import { toShownAddress } from '../../video/source/shown-address.ts'
 import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from './identity.ts'
-import { lockMedia, toVideoFacts } from './videos.ts'
+import { aboutVideo, lockMedia } from './videos.ts'
 
 export interface SubmissionDetails {
   title?: string | undefined
@@ -69,12 +69,8 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
       .onConflictDoNothing()
       .returning()
     if (created) {
-      await appendEvent(tx, {
-        type: 'video.submitted',
-        subject: created.id,
-        accountId: null,
-        data: { ...toVideoFacts(created), revision: created.revision, reason: 'added' },
-      })
+      const facts = { revision: created.revision, reason: 'added' as const }
+      await appendEvent(tx, { type: 'video.submitted', ...aboutVideo(created, facts) })
       return { video: created, created: true }
     }
     const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, sourceKey))
@@ -177,19 +173,17 @@ export async function findKnown(db: Db, keys: readonly string[]): Promise<Map<st
   return new Map(rows.map(({ key, ...video }) => [key, video]))
 }
 
-/** Replaces a lost upload by another copy of the same bytes. False when the upload changed meanwhile. */
-async function replaceUpload(db: Db, id: string, { from, to }: { from: string; to: string }): Promise<boolean> {
-  const { rowCount } = await db
-    .update(videos)
-    .set({ uploadKey: to, updatedAt: new Date() })
-    .where(and(eq(videos.id, id), eq(videos.uploadKey, from)))
-  return rowCount === 1
-}
-
-/** The new copy replaces the first one if that is no longer in the media store. */
+/**
+ * The new copy replaces the first one if that is no longer in the media store. False also when the upload changed
+ * meanwhile.
+ */
 async function replacesLostUpload(db: Db, store: MediaStore, video: VideoRow, uploadKey: string): Promise<boolean> {
   if (video.uploadKey === null || (await store.stat(video.uploadKey))) return false
-  return replaceUpload(db, video.id, { from: video.uploadKey, to: uploadKey })
+  const { rowCount } = await db
+    .update(videos)
+    .set({ uploadKey, updatedAt: new Date() })
+    .where(and(eq(videos.id, video.id), eq(videos.uploadKey, video.uploadKey)))
+  return rowCount === 1
 }
 
 /** How the addresses of videos are read. */

@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { type DbOrTx, MEDIA_REMOVAL_LOCK, type Tx } from '../../db/client.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { notFound } from '../../errors.ts'
@@ -39,9 +40,18 @@ export async function mayRemoveMedia(tx: Tx): Promise<boolean> {
   return rows[0]!.free
 }
 
-/** The fields of every event about a video. */
-export function toVideoFacts(video: Pick<VideoRow, 'id' | 'title' | 'author' | 'platform'>) {
-  return { video_id: video.id, title: video.title, author: video.author, platform: video.platform }
+export async function setVideo(tx: Tx, id: string, columns: PgUpdateSetSource<typeof videos>): Promise<VideoRow> {
+  const [video] = await tx
+    .update(videos)
+    .set({ updatedAt: new Date(), ...columns })
+    .where(eq(videos.id, id))
+    .returning()
+  return video!
+}
+
+/** An event about a video that the service caused: the facts that all of them have, and `own`. */
+export function aboutVideo<Own>({ id, title, author, platform }: VideoRow, own: Own) {
+  return { subject: id, accountId: null, data: { video_id: id, title, author, platform, ...own } }
 }
 
 /**
