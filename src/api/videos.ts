@@ -5,7 +5,7 @@ import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
-import { explainFrames, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
 import { Frame, videoShape } from '../views/frame.ts'
 import { frameParameters } from '../views/frame-query.ts'
@@ -102,10 +102,6 @@ export function toSubmitted(video: VideoRow): z.infer<typeof SubmittedVideo> {
   }
 }
 
-function toStatusReport(report: VideoReport): z.infer<typeof VideoStatusReport> {
-  return { ...report, platform: report.platform as Platform }
-}
-
 /** Pictures that were considered and not kept: with `explain=1` only, at most 200. */
 const PassedOver = z.array(z.strictObject({ t_ms: z.int(), reason: z.string() }))
 
@@ -190,7 +186,7 @@ const operators = [
     },
     async ({ db }: { db: Db }, { params, query }) => {
       const report = await reportVideo(db, params.id)
-      return { video: toStatusReport(report), ...(query.explain ? await explainFrames(db, report.id) : {}) }
+      return { video: report, ...(query.explain ? await explainFrames(db, report.id) : {}) }
     },
   ),
 

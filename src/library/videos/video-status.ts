@@ -3,42 +3,12 @@ import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
+import type { Platform } from '../../vocabulary.ts'
 import type { Costs } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 
-interface StageReport {
-  stage: StageProgress['stage']
-  started_at: string
-  finished_at: string | null
-  done: number
-  total: number | null
-  /** Units per second since the stage began; null before the first unit. */
-  rate_per_sec: number | null
-  /** Estimated seconds left, from the steps so far; null when unknown or when the stage is over. */
-  left_sec: number | null
-}
-
 /** The operator's view of one video: stages with progress, rate and time left, attempts, and the failure. */
-export interface VideoReport {
-  id: string
-  title: string
-  author: string | null
-  platform: string
-  source_url: string | null
-  status: VideoStatus
-  failure: { code: string; message: string } | null
-  stages: StageReport[]
-  attempts: number
-  backfill: boolean
-  frame_count: number
-  /** Frames that wait for a re-annotation, behind live work. */
-  reannotating: number
-  costs: Costs
-  added_at: string
-  ready_at: string | null
-  detector: VideoRow['detector']
-  annotator: string | null
-}
+export type VideoReport = ReturnType<typeof toReport>
 
 export async function reportVideo(db: Db, id: string, now = new Date()): Promise<VideoReport> {
   const [report] = await toReports(db, [await requireVideo(db, id)], now)
@@ -82,6 +52,7 @@ export async function countByStatus(db: Db): Promise<Partial<Record<VideoStatus,
 /** Values from other tables, loaded for many videos at once. */
 interface Beside extends Costs {
   frames: number
+  /** Frames that wait for a re-annotation, behind live work. */
   reannotating: number
 }
 
@@ -111,12 +82,12 @@ async function toReports(db: Db, rows: readonly VideoRow[], now: Date): Promise<
   return rows.map((row) => toReport(row, beside.get(row.id)!, now))
 }
 
-function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside, now: Date): VideoReport {
+function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside, now: Date) {
   return {
     id: video.id,
     title: video.title,
     author: video.author,
-    platform: video.platform,
+    platform: video.platform as Platform,
     source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     status: video.status,
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage ?? '' },
@@ -140,7 +111,7 @@ function endOf({ finishedAt }: StageProgress, video: VideoRow): string | null {
   return finishedAt ?? (IN_WORK.includes(video.status) ? null : video.updatedAt.toISOString())
 }
 
-function toStageReport(progress: StageProgress, video: VideoRow, now: Date): StageReport {
+function toStageReport(progress: StageProgress, video: VideoRow, now: Date) {
   const { stage, startedAt, done, total } = progress
   const finishedAt = endOf(progress, video)
   const seconds = (new Date(finishedAt ?? now).getTime() - new Date(startedAt).getTime()) / 1000
@@ -150,6 +121,7 @@ function toStageReport(progress: StageProgress, video: VideoRow, now: Date): Sta
     finished_at: finishedAt,
     done,
     total,
+    // Units per second since the stage began; null before the first unit.
     rate_per_sec: done > 0 && seconds > 0 ? Math.round((done / seconds) * 100) / 100 : null,
     left_sec: finishedAt === null ? secondsLeft(progress, now) : null,
   }
