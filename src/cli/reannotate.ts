@@ -17,9 +17,9 @@ import {
 import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
-import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
+import { type Annotator, type AnnotatorCall, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
-import { loadFrame } from '../workers/annotate-frames.ts'
+import { loadImages, toContext } from '../workers/annotate-frames.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, count, print } from './terminal.ts'
@@ -114,7 +114,7 @@ interface Preview {
  * so what is paid for here is not paid for again.
  */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
-  const { db, store, config, openQueues } = context
+  const { db, config, openQueues } = context
   const preview: Preview = {
     frames: 0,
     asked: 0,
@@ -135,8 +135,8 @@ async function previewSample(context: CommandContext, version: string, rows: rea
       throw new CliError(
         `The workers use ${version}, this command ${annotator.version}. Set the same VISION_* variables for both.`,
       )
-    for (const [videoId, list] of Map.groupBy(rows, (row) => row.videoId))
-      await previewVideo({ db, store, config, annotator, videoId, list, preview })
+    for (const list of Map.groupBy(rows, (row) => row.videoId).values())
+      await previewVideo(context, annotator, list, preview)
   } catch (error) {
     if (error instanceof AnnotatorUnavailable) throw new CliError(error.message)
     throw error
@@ -146,28 +146,17 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   return preview
 }
 
-async function previewVideo({
-  db,
-  store,
-  config,
-  annotator,
-  videoId,
-  list,
-  preview,
-}: Pick<CommandContext, 'db' | 'store' | 'config'> & {
-  annotator: Annotator
-  videoId: string
-  list: readonly FrameRow[]
-  preview: Preview
-}) {
+async function previewVideo(
+  { db, store, config }: Pick<CommandContext, 'db' | 'store' | 'config'>,
+  annotator: Annotator,
+  list: readonly FrameRow[],
+  preview: Preview,
+) {
+  const { videoId } = list[0]!
   const video = await requireVideo(db, videoId)
   const vocabulary = await loadVocabulary(db)
-  const asked: FrameToAnnotate[] = []
-  for (const row of list) {
-    const frame = await loadFrame(store, row)
-    if (frame) asked.push(frame)
-    else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
-  }
+  const { frames: asked, lost } = await loadImages(store, list)
+  for (const frame_id of lost) preview.failed.push({ frame_id, status: 'failed', reason: 'image_missing' })
   const paid = new Set<string>()
   const settle = async (id: number, call: AnnotatorCall) => {
     for (const id of call.frameIds) paid.add(id)
@@ -182,11 +171,11 @@ async function previewVideo({
   // The budget of the day holds; that of the video is for its ingestion.
   const books =
     config.vision && openBooks(db, { rules: { ...config.vision, budgetPerVideo: undefined }, videoId, settle })
-  const { annotations: answers } = await annotator.annotate(
-    { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 },
-    asked,
-    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), ...(books ? { books } : {}) },
-  )
+  const { annotations: answers } = await annotator.annotate(toContext(video), asked, {
+    signal: new AbortController().signal,
+    techniques: vocabulary.active.map(toTerm),
+    ...(books ? { books } : {}),
+  })
   for (const answer of answers) {
     const row = list.find((candidate) => candidate.id === answer.frameId)
     if (!row) continue

@@ -18,6 +18,7 @@ import {
   type FrameAnnotation,
   type FrameToAnnotate,
   VideoBudgetSpent,
+  type VideoContext,
 } from '../vision/annotator.ts'
 import { promptVersionOf } from '../vision/model/prompt.ts'
 import type { Tone } from '../vocabulary.ts'
@@ -121,7 +122,7 @@ async function describe(
   const began = new Date()
   const techniques = (await loadVocabulary(db)).active.map(toTerm)
   const { frames, lost } = await loadImages(deps.store, given.rows)
-  const context = { id: video.id, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
+  const context = toContext(video)
   const stored = new Set<string>()
   const pay = () =>
     annotator.annotate(context, frames, {
@@ -142,7 +143,7 @@ async function describe(
   const spent = spending !== undefined && (await isVideoBudgetSpent(db, spending.rules, video.id))
   const { annotations } = await (spent ? measure() : pay().catch(unlessSpent(measure)))
   faultPoint('annotate-answered')
-  await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
+  await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost.map(imageMissing)])
   faultPoint('annotate-recorded')
   await clearAnnotatorProblem(db, began)
 }
@@ -184,19 +185,25 @@ async function handleFailure(
   throw error
 }
 
-async function loadImages(store: MediaStore, rows: readonly FrameRow[]) {
+const imageMissing = (frameId: string) => failed(frameId, 'image_missing')
+
+export function toContext({ id, title, author, durationSec }: VideoRow): VideoContext {
+  return { id, title, author, durationSec: durationSec ?? 0 }
+}
+
+/** Frames with their pictures. `lost`: ids of those whose image is missing. */
+export async function loadImages(store: MediaStore, rows: readonly FrameRow[]) {
   const frames: FrameToAnnotate[] = []
-  const lost: FrameAnnotation[] = []
+  const lost: string[] = []
   for (const row of rows) {
     const frame = await loadFrame(store, row)
     if (frame) frames.push(frame)
-    else lost.push(failed(row.id, 'image_missing'))
+    else lost.push(row.id)
   }
   return { frames, lost }
 }
 
-/** A frame with its pictures; undefined when its image is missing. */
-export async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnotate | undefined> {
+async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnotate | undefined> {
   const image = await store.get(row.imageKey)
   if (!image) return undefined
   return {

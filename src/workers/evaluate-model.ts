@@ -14,7 +14,7 @@ import {
   type TechniqueTerm,
   type VideoContext,
 } from '../vision/annotator.ts'
-import { loadFrame } from './annotate-frames.ts'
+import { loadImages, toContext } from './annotate-frames.ts'
 
 /** The longest that an evaluation waits, summed over all pauses that the endpoint asks for. */
 const MAX_WAIT_MS = 5 * 60_000
@@ -44,13 +44,9 @@ export interface EvaluationSample {
 export async function loadSample(db: Db, store: MediaStore, rows: readonly FrameRow[]): Promise<EvaluationSample> {
   const videos: VideoSample[] = []
   for (const [videoId, list] of Map.groupBy(rows, (row) => row.videoId)) {
-    const { title, author, durationSec } = await requireVideo(db, videoId)
-    const frames: FrameToAnnotate[] = []
-    for (const row of list) {
-      const frame = await loadFrame(store, row)
-      if (frame) frames.push(frame)
-    }
-    videos.push({ context: { id: videoId, title, author, durationSec: durationSec ?? 0 }, frames })
+    const context = toContext(await requireVideo(db, videoId))
+    const { frames } = await loadImages(store, list)
+    videos.push({ context, frames })
   }
   return { videos, techniques: (await loadVocabulary(db)).active.map(toTerm) }
 }

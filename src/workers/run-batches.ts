@@ -25,7 +25,7 @@ import type { BatchAnswer } from '../vision/model/batch-lines.ts'
 import type { HouseStyle } from '../vision/model/house-style.ts'
 import { promptVersionOf } from '../vision/model/prompt.ts'
 import { findTwins } from '../vision/model/twins.ts'
-import { loadFrame } from './annotate-frames.ts'
+import { loadImages, toContext } from './annotate-frames.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 
@@ -115,11 +115,7 @@ async function withoutTwins(deps: BatchDeps, { videoId, frameIds }: BatchGroup) 
 }
 
 async function loadPictures({ db, store }: BatchDeps, ids: readonly string[]): Promise<FrameToAnnotate[]> {
-  const frames: FrameToAnnotate[] = []
-  for (const row of await loadFrames(db, ids)) {
-    const frame = await loadFrame(store, row)
-    if (frame) frames.push(frame)
-  }
+  const { frames } = await loadImages(store, await loadFrames(db, ids))
   return frames
 }
 
@@ -172,8 +168,7 @@ async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
     const frames = frameIds.flatMap((id) => found.get(id) ?? [])
     // Answers name frames by their index, so a request is sent whole or not at all.
     if (!video || frames.length < frameIds.length) continue
-    const { id, title, author, durationSec } = video
-    const request = { id: lineId(batch, n), video: { id, title, author, durationSec: durationSec ?? 0 }, frames }
+    const request = { id: lineId(batch, n), video: toContext(video), frames }
     try {
       lines.push(await writeBatchLine(request, techniques, { ...rules, style }))
     } catch (error) {

@@ -1,10 +1,11 @@
 import { inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import type { FrameRow } from '../../db/schema/frames.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
+import { loadFrames } from '../evaluation/sample.ts'
 import { anyAttributeBy, storedValue } from '../frame-attributes.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo } from '../videos/videos.ts'
@@ -110,17 +111,10 @@ export async function sampleForReannotation(
   const { rows } = await db.execute<{ id: string }>(sql`
     select f.id from frames f join videos v on v.id = f.video_id
      where ${matching(annotator, filter)} order by md5(f.id) limit ${limit}`)
-  if (rows.length === 0) return []
-  return db
-    .select()
-    .from(frames)
-    .where(
-      inArray(
-        frames.id,
-        rows.map((row) => row.id),
-      ),
-    )
-    .orderBy(frames.videoId, frames.tMs)
+  return loadFrames(
+    db,
+    rows.map(({ id }) => id),
+  )
 }
 
 const VIDEOS_AT_ONCE = 200
