@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
@@ -45,7 +46,7 @@ export async function addTechnique(db: DbOrTx, given: NewTechnique): Promise<Tec
   requireSlug(given.slug)
   const technique = cleanTexts(given)
   const aliases = toAliases(technique.aliases ?? [], technique.slug)
-  return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
+  return changeVocabulary(db, technique.slug, 'added', async (tx) => {
     await requireFree(tx, [technique.slug, ...aliases])
     const [row] = await tx
       .insert(techniques)
@@ -63,7 +64,7 @@ export async function editTechnique(
 ): Promise<TechniqueRow> {
   const given = cleanTexts(changes)
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
-  return changeVocabulary(db, slug, 'edited', null, async (tx, unchanged) => {
+  return changeVocabulary(db, slug, 'edited', async (tx, unchanged) => {
     const row = await requireTechnique(tx, slug)
     if (isDeepStrictEqual({ ...row, ...edit }, row)) return unchanged(row)
     if (edit.aliases)
@@ -72,12 +73,7 @@ export async function editTechnique(
         edit.aliases.filter((alias) => !row.aliases.includes(alias)),
         slug,
       )
-    const [updated] = await tx
-      .update(techniques)
-      .set({ ...edit, updatedAt: new Date() })
-      .where(eq(techniques.slug, slug))
-      .returning()
-    return updated!
+    return setTechnique(tx, slug, edit)
   })
 }
 
@@ -116,12 +112,7 @@ export async function mergeTechnique(db: Db, slug: string, into: string): Promis
     const target = await requireTechnique(tx, into)
     if (target.retiredAt) throw new AppError('conflict', `${into} is retired; restore it first.`)
     await startMove(tx, slug, { to: into, as: 'merged' })
-    const [merged] = await tx
-      .update(techniques)
-      .set({ aliases: [...new Set([...target.aliases, ...from.aliases])], updatedAt: new Date() })
-      .where(eq(techniques.slug, into))
-      .returning()
-    return merged!
+    return setTechnique(tx, into, { aliases: [...new Set([...target.aliases, ...from.aliases])] })
   })
   await finishMove(db, slug)
   return row
@@ -134,15 +125,10 @@ export async function countFramesOf(db: DbOrTx, slug: string): Promise<number> {
 
 /** A retired technique takes no new frames and leaves the vocabulary. Frames that have it keep it. */
 export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
-  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx, unchanged) => {
+  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', async (tx, unchanged) => {
     const row = await requireTechnique(tx, slug)
     if ((row.retiredAt !== null) === retired) return unchanged(row)
-    const [updated] = await tx
-      .update(techniques)
-      .set({ retiredAt: retired ? new Date() : null, updatedAt: new Date() })
-      .where(eq(techniques.slug, slug))
-      .returning()
-    return updated!
+    return setTechnique(tx, slug, { retiredAt: retired ? new Date() : null })
   })
 }
 
@@ -186,7 +172,6 @@ async function changeVocabulary(
   db: DbOrTx,
   slug: string,
   change: Change,
-  previous: string | null,
   act: (tx: Tx, unchanged: (row: TechniqueRow) => TechniqueRow) => Promise<TechniqueRow>,
 ): Promise<TechniqueRow> {
   return inTransaction(db, async (tx) => {
@@ -201,10 +186,23 @@ async function changeVocabulary(
       type: 'technique.changed',
       subject: slug,
       accountId: null,
-      data: { slug, change, previous_slug: previous },
+      data: { slug, change, previous_slug: null },
     })
     return row
   })
+}
+
+async function setTechnique(
+  tx: Tx,
+  slug: string,
+  columns: PgUpdateSetSource<typeof techniques>,
+): Promise<TechniqueRow> {
+  const [row] = await tx
+    .update(techniques)
+    .set({ ...columns, updatedAt: new Date() })
+    .where(eq(techniques.slug, slug))
+    .returning()
+  return row!
 }
 
 async function requireTechnique(tx: Tx, slug: string): Promise<TechniqueRow> {
