@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,7 +51,7 @@ export async function startService(config: Config): Promise<number> {
   let clean = true
   try {
     await run(config, { logger, logFd: log.fd, parts, pids, signal: ending.signal, end })
-    await aborted(ending.signal)
+    if (!ending.signal.aborted) await once(ending.signal, 'abort')
   } catch (error) {
     // Ctrl-C ends what a start has begun, such as initdb: that is no failure.
     if (!ending.signal.aborted) throw error
@@ -271,11 +272,4 @@ function reasonOf(error: unknown): string {
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause
   const { message, code } = deepest as { message?: string; code?: string }
   return message || code || String(error)
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

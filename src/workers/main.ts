@@ -1,7 +1,9 @@
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, openDb } from '../db/client.ts'
+import { events } from '../db/schema/events.ts'
 import { type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { findHeldBack } from '../events/read.ts'
 import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
@@ -26,7 +28,7 @@ import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import type { HouseStyle } from '../vision/model/house-style.ts'
 import { type ConfiguredAnnotator, openConfiguredAnnotator, openHouseStyle } from './annotator.ts'
-import { type AnnotatorTarget, dispatchConsumer, reconcileJobs } from './dispatch.ts'
+import { dispatchConsumer, type ReconcileDeps, reconcileJobs } from './dispatch.ts'
 import { type FaultPoint, openFaultPoint } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
 import { enqueueDrafts } from './measure-draft.ts'
@@ -150,7 +152,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         ...workers.map((worker) => worker.stop(deadlineMs)),
         ...Object.values(senders ?? {}).map((sender) => sender.stop(deadlineMs)),
       ])
-      await settledWithin(deadlineMs, Promise.all(ends))
+      await Promise.race([Promise.all(ends), sleep(deadlineMs, undefined, { ref: false })])
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
       if (!options.annotator) await annotator.annotator[Symbol.asyncDispose]()
@@ -209,38 +211,23 @@ function startBatches(
   return [repeatEvery(batchMs, 'run batches', logger, run)]
 }
 
-function startPeriodicTasks({
-  db,
-  store,
-  queues,
-  logger,
-  projection,
-  webhooks,
-  subscriptions,
-  activeAnnotator,
-  reconcileMs,
-  pollMs,
-  faultPoint,
-}: {
-  db: Db
+interface TaskDeps extends ReconcileDeps {
   store: MediaStore
-  queues: Queues
-  logger: Logger
   projection: OpenProjection
   webhooks: Webhooks
   subscriptions: Subscriptions
-  activeAnnotator: () => Promise<AnnotatorTarget>
   reconcileMs: number
   pollMs: number
   faultPoint: FaultPoint
-}): PeriodicTask[] {
+}
+
+function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
+  const { db, store, logger, projection, webhooks, subscriptions, reconcileMs, pollMs, faultPoint } = deps
   const countAnalytics = (signal: AbortSignal) =>
     recountAnalytics(db, { signal, beforeCommit: () => faultPoint('analytics-counted') })
   return [
-    repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) =>
-      reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
-    ),
-    repeatEvery(pollMs, 'enqueue drafts', logger, () => enqueueDrafts({ db, queues })),
+    repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) => reconcileJobs(deps, signal)),
+    repeatEvery(pollMs, 'enqueue drafts', logger, () => enqueueDrafts(deps)),
     repeatEvery(5 * MINUTE, 'delete old drafts', logger, () => sweepDrafts(db, store)),
     repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
     repeatEvery(reconcileMs, 'finish moves of techniques', logger, (signal) => finishMoves(db, signal)),
@@ -277,18 +264,13 @@ async function drain(
 ): Promise<void> {
   await queues.ready()
   for (;;) {
-    const before = await countEvents(db)
+    const before = await db.$count(events)
     for (const consumer of consumers) await consumer.drain()
     const busy = await Promise.all(workers.map(({ queue }) => hasJobs(queues, queue)))
     // A job that ended in the meantime has appended an event.
-    if (!busy.includes(true) && (await countEvents(db)) === before) return
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    if (!busy.includes(true) && (await db.$count(events)) === before) return
+    await sleep(25)
   }
-}
-
-async function countEvents(db: Db): Promise<number> {
-  const { rows } = await db.execute<{ n: string }>(sql`select count(*) as n from events`)
-  return Number(rows[0]!.n)
 }
 
 /** True also when Redis does not answer. */
@@ -299,13 +281,4 @@ async function hasJobs(queues: Queues, name: QueueName): Promise<boolean> {
     if (isConnectionLoss(error)) return true
     throw error
   }
-}
-
-async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, deadline])
-  clearTimeout(timer)
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, gt, inArray } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
@@ -140,7 +141,7 @@ async function run({ db, tail, tell, signal }: Run): Promise<void> {
     } catch {
       // The database comes back, or the page shows what it has.
     }
-    await pause(AbortSignal.any([signal, ended.signal]))
+    await sleep(TICK_MS, undefined, { signal: AbortSignal.any([signal, ended.signal]) }).catch(() => undefined)
   }
   await log
 }
@@ -172,18 +173,4 @@ async function changesOf(db: Db, ids: readonly string[], added: Set<string>) {
 async function countsHtml(db: Db): Promise<string> {
   const counts: StatusCounts = await countByStatus(db)
   return countLinks(counts).join('')
-}
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, TICK_MS)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
 }
