@@ -34,11 +34,7 @@ export async function sampleForEvaluation(db: Db, limit: number): Promise<FrameR
 /** The frames of these ids, in order of video and time. Unknown ids are left out. */
 export async function loadFrames(db: Db, ids: readonly string[]): Promise<FrameRow[]> {
   if (ids.length === 0) return []
-  return db
-    .select()
-    .from(frames)
-    .where(inArray(frames.id, [...ids]))
-    .orderBy(frames.videoId, frames.tMs)
+  return db.select().from(frames).where(inArray(frames.id, ids)).orderBy(frames.videoId, frames.tMs)
 }
 
 /**

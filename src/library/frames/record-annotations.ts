@@ -34,7 +34,7 @@ export async function loadAwaiting(
     .where(
       and(
         eq(frames.videoId, video.id),
-        frameIds ? inArray(frames.id, [...frameIds]) : undefined,
+        frameIds ? inArray(frames.id, frameIds) : undefined,
         video.status === 'annotating' ? sql`(${requested} or ${unanswered})` : requested,
       ),
     )

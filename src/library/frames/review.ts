@@ -107,10 +107,7 @@ export async function frameToReview(db: Db, id: string): Promise<Omit<ReviewFram
 
 async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, FrameRow>> {
   if (ids.length === 0) return new Map()
-  const rows = await db
-    .select()
-    .from(frames)
-    .where(inArray(frames.id, [...ids]))
+  const rows = await db.select().from(frames).where(inArray(frames.id, ids))
   return new Map(rows.map((row) => [row.id, row]))
 }
 

@@ -75,10 +75,7 @@ async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]
     if (!video) return 0
     const vocabulary = await loadVocabulary(tx)
     await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
-    const rows = await tx
-      .select()
-      .from(frames)
-      .where(inArray(frames.id, [...frameIds]))
+    const rows = await tx.select().from(frames).where(inArray(frames.id, frameIds))
     for (const row of rows) {
       await adoptInFrame(tx, row.id, vocabulary)
       await resolveFrame(tx, row, vocabulary)

@@ -36,7 +36,7 @@ export async function loadFilms(db: DbOrTx, ids: readonly string[]): Promise<Map
       shots: videos.shots,
     })
     .from(videos)
-    .where(and(inArray(videos.id, [...ids]), isNotNull(videos.firstReadyAt)))
+    .where(and(inArray(videos.id, ids), isNotNull(videos.firstReadyAt)))
   return new Map(
     rows.flatMap(({ durationSec, width, height, fps, shots, ...film }) => {
       if (!durationSec || !width || !height || !fps) return []

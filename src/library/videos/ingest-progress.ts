@@ -13,7 +13,7 @@ export async function beginVideo(db: Db, id: string, revision: number): Promise<
   const [video] = await db
     .update(videos)
     .set({ attempts: sql`${videos.attempts} + 1`, updatedAt: new Date() })
-    .where(and(eq(videos.id, id), eq(videos.revision, revision), inArray(videos.status, [...INGEST_STATUSES])))
+    .where(and(eq(videos.id, id), eq(videos.revision, revision), inArray(videos.status, INGEST_STATUSES)))
     .returning()
   return video
 }

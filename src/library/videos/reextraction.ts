@@ -19,7 +19,7 @@ export function videosOfOtherVersion(db: Db, version: string, ids?: readonly str
       and(
         eq(videos.status, 'ready'),
         ne(sql`coalesce(${videos.detector}->>'version', '')`, version),
-        ids && inArray(videos.id, [...ids]),
+        ids && inArray(videos.id, ids),
       ),
     )
     .orderBy(videos.addedAt, videos.id)

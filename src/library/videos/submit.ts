@@ -169,7 +169,7 @@ export async function findKnown(db: Db, keys: readonly string[]): Promise<Map<st
   const rows = await db
     .select({ key: videos.sourceKey, id: videos.id, title: videos.title, status: videos.status })
     .from(videos)
-    .where(inArray(videos.sourceKey, [...keys]))
+    .where(inArray(videos.sourceKey, keys))
   return new Map(rows.map(({ key, ...video }) => [key, video]))
 }
 

@@ -18,14 +18,7 @@ export async function reportVideo(db: Db, id: string, now = new Date()): Promise
 /** Reports of the videos that exist, in no order. */
 export async function reportVideos(db: Db, ids: readonly string[]): Promise<VideoReport[]> {
   if (ids.length === 0) return []
-  return toReports(
-    db,
-    await db
-      .select()
-      .from(videos)
-      .where(inArray(videos.id, [...ids])),
-    new Date(),
-  )
+  return toReports(db, await db.select().from(videos).where(inArray(videos.id, ids)), new Date())
 }
 
 /** Newest first. `skip`: the number of videos on earlier pages. */
@@ -36,7 +29,7 @@ export async function listVideos(
   const rows = await db
     .select()
     .from(videos)
-    .where(statuses ? inArray(videos.status, [...statuses]) : undefined)
+    .where(statuses ? inArray(videos.status, statuses) : undefined)
     .orderBy(desc(videos.addedAt), videos.id)
     .limit(limit)
     .offset(skip)

@@ -16,7 +16,7 @@ export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Prom
   const rows = await db
     .select()
     .from(videos)
-    .where(and(inArray(videos.id, [...ids]), isNotNull(videos.firstReadyAt)))
+    .where(and(inArray(videos.id, ids), isNotNull(videos.firstReadyAt)))
   return new Map(rows.map((row) => [row.id, row]))
 }
 
@@ -55,10 +55,7 @@ export async function loadFramesByIds(
   deepLink: DeepLink,
 ): Promise<FrameDocument[]> {
   if (ids.length === 0) return []
-  const rows = await db
-    .select(SHOWN)
-    .from(frames)
-    .where(inArray(frames.id, [...ids]))
+  const rows = await db.select(SHOWN).from(frames).where(inArray(frames.id, ids))
   const byId = await loadPublicVideos(db, [...new Set(rows.map((row) => row.videoId))])
   return rows.flatMap((row) => {
     const video = byId.get(row.videoId)
@@ -81,7 +78,7 @@ export async function loadTechniques(
   const rows = await db
     .select()
     .from(techniques)
-    .where(slugs === 'all' ? gt(techniques.slug, '') : inArray(techniques.slug, [...slugs]))
+    .where(slugs === 'all' ? gt(techniques.slug, '') : inArray(techniques.slug, slugs))
   const old = await db.select().from(techniqueRedirects).orderBy(asc(techniqueRedirects.oldSlug))
   return rows
     .map((row) => ({ row, summary: summaryOf(row.slug) }))
