@@ -102,99 +102,18 @@ const Env = z.object({
 /** The names of all settings. */
 export const SETTINGS = Object.keys(Env.shape)
 
-interface S3Access {
-  endpoint: string | undefined
-  region: string
-  accessKey: string
-  secretKey: string
-}
+/** All settings, as `parseConfig` reads them. */
+export type Config = ReturnType<typeof parseConfig>
 
-interface S3Config extends S3Access {
-  bucket: string
-}
+export type VisionConfig = NonNullable<Config['vision']>
 
-export interface VisionConfig {
-  baseUrl: string
-  model: string
-  apiKey: string | undefined
-  /** Passed on unchanged. Undefined: the model decides. */
-  reasoningEffort: string | undefined
-  /** Calls at once and per minute over all workers. 0 a minute means no limit. */
-  concurrency: number
-  perMinute: number
-  /** US dollars per million tokens. */
-  priceIn: number | undefined
-  priceOut: number | undefined
-  /** Back-fills and re-annotations go through the provider's half-price batches. */
-  batch: boolean
-  /** A frame is sent with two small pictures of its build-up. */
-  builds: boolean
-  /** US dollars. */
-  budgetPerVideo: number | undefined
-  budgetPerDay: number | undefined
-}
-
-/** Where metrics are served. Port 0: nowhere. */
-export interface MetricsConfig {
-  host: string
-  port: number
-  /** True when a setting named the port. It must then be free. */
-  given: boolean
-}
-
-export interface Config {
-  port: number
-  metrics: { api: MetricsConfig; worker: MetricsConfig }
-  /** Where to listen. Undefined: loopback under `frames start`, every interface under `frames api`. */
-  host: string | undefined
-  dataDir: string
-  publicUrl: string
-  trustProxy: number
-  databaseUrl: string | undefined
-  redisUrl: string | undefined
-  /** `prefix` begins the names of the indexes, so that services can share a server (tests do). */
-  meili: { url: string; key: string; prefix?: string } | undefined
-  s3: S3Config | undefined
-  /** For backups in a bucket: its own settings, or those of the media store. */
-  backupS3: S3Access | undefined
-  vision: VisionConfig | undefined
-  /** Who may read: everyone, or those with a key or a session. */
-  reads: 'open' | 'members'
-  /** Apps sign people in to use the tool server. Undefined: off. */
-  oauth: { registration: boolean } | undefined
-  smtpUrl: string | undefined
-  /** The plan of new accounts. */
-  defaultPlan: Plan
-  /** The plan of an account that an unknown address gets by signing in; null: it gets none. */
-  signup: Plan | null
-  /** Whether webhooks may go to private addresses, over http and to any port. */
-  webhookAllowPrivate: boolean
-  /** Keys of 32 bytes for webhook secrets: the first encrypts, all decrypt. Empty: secrets are stored as they are. */
-  secretsKeys: readonly Buffer[]
-  rateLimitScale: number
-  /** Undefined behind a proxy, because all connections then come from the proxy's address. */
-  connectionsPerAddress: number | undefined
-  /** What text in pictures is read in, and the folder with its data. */
-  readingLanguages: { codes: string[]; dataDir?: string }
-  /** Which numbers the errors of the tool server's events have. */
-  eventErrors: 'sketch' | 'draft'
-  /** What ChatGPT reads to see who holds the domain. */
-  appsChallenge: string | undefined
-  ytdlpPath: string | undefined
-  logLevel: string
-  /** Whether moving shots get loops. */
-  loops: boolean
-  maxUploadBytes: number
-  maxVideoSec: number
-  production: boolean
-  faultAt: { step: string; passage: number } | undefined
-}
+export type MetricsConfig = Config['metrics']['api']
 
 /**
  * Reads the settings. An empty variable counts as absent.
  * @throws ConfigError that names the variable and what it may hold.
  */
-export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
   const known = Object.fromEntries(SETTINGS.map((name) => [name, env[name] === '' ? undefined : env[name]]))
   const parsed = Env.safeParse(known)
   if (!parsed.success) {
@@ -203,6 +122,76 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   }
   const e = parsed.data
   requireTogether(e, ['MEILI_URL', 'MEILI_KEY'])
+  const vision = visionOf(e)
+  if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
+    requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
+  if (e.OCR_LANGUAGES.some((code) => code !== 'eng') && e.OCR_DATA_DIR === undefined)
+    throw new ConfigError('OCR_LANGUAGES: set OCR_DATA_DIR, the folder with `<language>.traineddata` of each, too')
+  const [step, passage] = e.FAULT_AT?.split(':') ?? []
+  return {
+    port: e.PORT,
+    metrics: metricsOf(e),
+    /** Where to listen. Undefined: loopback under `frames start`, every interface under `frames api`. */
+    host: e.HOST,
+    dataDir: resolve(e.DATA_DIR),
+    publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
+    trustProxy: e.TRUST_PROXY,
+    databaseUrl: e.DATABASE_URL,
+    redisUrl: e.REDIS_URL,
+    /** `prefix` begins the names of the indexes, so that services can share a server (tests do). */
+    meili: (e.MEILI_URL && e.MEILI_KEY ? { url: e.MEILI_URL, key: e.MEILI_KEY } : undefined) as
+      | { url: string; key: string; prefix?: string }
+      | undefined,
+    s3:
+      e.S3_BUCKET && e.S3_ACCESS_KEY && e.S3_SECRET_KEY
+        ? {
+            endpoint: e.S3_ENDPOINT,
+            bucket: e.S3_BUCKET,
+            region: e.S3_REGION ?? 'us-east-1',
+            accessKey: e.S3_ACCESS_KEY,
+            secretKey: e.S3_SECRET_KEY,
+          }
+        : undefined,
+    /** For backups in a bucket: its own settings, or those of the media store. */
+    backupS3: backupAccess(e),
+    vision,
+    /** What text in pictures is read in, and the folder with its data. */
+    readingLanguages: {
+      codes: e.OCR_LANGUAGES,
+      ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
+    },
+    /** What ChatGPT reads to see who holds the domain. */
+    appsChallenge: e.OPENAI_APPS_CHALLENGE,
+    /** Which numbers the errors of the tool server's events have. */
+    eventErrors: e.MCP_EVENT_ERRORS,
+    /** Who may read: everyone, or those with a key or a session. */
+    reads: e.READS,
+    /** Apps sign people in to use the tool server. Undefined: off. */
+    oauth: oauthOf(e),
+    smtpUrl: e.SMTP_URL,
+    /** The plan of new accounts. */
+    defaultPlan: e.DEFAULT_PLAN ?? 'pro',
+    /** The plan of an account that an unknown address gets by signing in; null: it gets none. */
+    signup: signupOf(e),
+    /** Whether webhooks may go to private addresses, over http and to any port. */
+    webhookAllowPrivate: e.WEBHOOK_ALLOW_PRIVATE === '1',
+    /** Keys of 32 bytes for webhook secrets: the first encrypts, all decrypt. Empty: secrets are stored as they are. */
+    secretsKeys: e.SECRETS_KEY ?? ([] as readonly Buffer[]),
+    rateLimitScale: e.RATE_LIMIT_SCALE,
+    /** Undefined behind a proxy, because all connections then come from the proxy's address. */
+    connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
+    ytdlpPath: e.YTDLP_PATH,
+    logLevel: e.LOG_LEVEL,
+    /** Whether moving shots get loops. */
+    loops: e.LOOPS === 'on',
+    maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
+    maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
+    production: e.NODE_ENV === 'production',
+    faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
+  }
+}
+
+function visionOf(e: z.infer<typeof Env>) {
   requireTogether(e, ['VISION_BASE_URL', 'VISION_MODEL'])
   for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
     if (e[name] && !e.VISION_BASE_URL) throw new ConfigError(`${name}: set VISION_BASE_URL and VISION_MODEL too`)
@@ -214,71 +203,26 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: ' +
         'set VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) too',
     )
-  if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
-    requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
-  if (e.OCR_LANGUAGES.some((code) => code !== 'eng') && e.OCR_DATA_DIR === undefined)
-    throw new ConfigError('OCR_LANGUAGES: set OCR_DATA_DIR, the folder with `<language>.traineddata` of each, too')
-  const [step, passage] = e.FAULT_AT?.split(':') ?? []
+  if (!e.VISION_BASE_URL || !e.VISION_MODEL) return undefined
   return {
-    port: e.PORT,
-    metrics: metricsOf(e),
-    host: e.HOST,
-    dataDir: resolve(e.DATA_DIR),
-    publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
-    trustProxy: e.TRUST_PROXY,
-    databaseUrl: e.DATABASE_URL,
-    redisUrl: e.REDIS_URL,
-    meili: e.MEILI_URL && e.MEILI_KEY ? { url: e.MEILI_URL, key: e.MEILI_KEY } : undefined,
-    s3:
-      e.S3_BUCKET && e.S3_ACCESS_KEY && e.S3_SECRET_KEY
-        ? {
-            endpoint: e.S3_ENDPOINT,
-            bucket: e.S3_BUCKET,
-            region: e.S3_REGION ?? 'us-east-1',
-            accessKey: e.S3_ACCESS_KEY,
-            secretKey: e.S3_SECRET_KEY,
-          }
-        : undefined,
-    backupS3: backupAccess(e),
-    vision:
-      e.VISION_BASE_URL && e.VISION_MODEL
-        ? {
-            baseUrl: e.VISION_BASE_URL,
-            model: e.VISION_MODEL,
-            apiKey: e.VISION_API_KEY,
-            reasoningEffort: e.VISION_REASONING_EFFORT,
-            concurrency: e.VISION_CONCURRENCY,
-            perMinute: e.VISION_PER_MINUTE,
-            priceIn: e.VISION_PRICE_IN,
-            priceOut: e.VISION_PRICE_OUT,
-            batch: e.VISION_BATCH === '1',
-            builds: e.VISION_BUILDS === '1',
-            budgetPerVideo: e.VISION_BUDGET_VIDEO,
-            budgetPerDay: e.VISION_BUDGET_DAY,
-          }
-        : undefined,
-    readingLanguages: {
-      codes: e.OCR_LANGUAGES,
-      ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
-    },
-    appsChallenge: e.OPENAI_APPS_CHALLENGE,
-    eventErrors: e.MCP_EVENT_ERRORS,
-    reads: e.READS,
-    oauth: oauthOf(e),
-    smtpUrl: e.SMTP_URL,
-    defaultPlan: e.DEFAULT_PLAN ?? 'pro',
-    signup: signupOf(e),
-    webhookAllowPrivate: e.WEBHOOK_ALLOW_PRIVATE === '1',
-    secretsKeys: e.SECRETS_KEY ?? [],
-    rateLimitScale: e.RATE_LIMIT_SCALE,
-    connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
-    ytdlpPath: e.YTDLP_PATH,
-    logLevel: e.LOG_LEVEL,
-    loops: e.LOOPS === 'on',
-    maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
-    maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
-    production: e.NODE_ENV === 'production',
-    faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
+    baseUrl: e.VISION_BASE_URL,
+    model: e.VISION_MODEL,
+    apiKey: e.VISION_API_KEY,
+    /** Passed on unchanged. Undefined: the model decides. */
+    reasoningEffort: e.VISION_REASONING_EFFORT,
+    /** Calls at once and per minute over all workers. 0 a minute means no limit. */
+    concurrency: e.VISION_CONCURRENCY,
+    perMinute: e.VISION_PER_MINUTE,
+    /** US dollars per million tokens. */
+    priceIn: e.VISION_PRICE_IN,
+    priceOut: e.VISION_PRICE_OUT,
+    /** Back-fills and re-annotations go through the provider's half-price batches. */
+    batch: e.VISION_BATCH === '1',
+    /** A frame is sent with two small pictures of its build-up. */
+    builds: e.VISION_BUILDS === '1',
+    /** US dollars. */
+    budgetPerVideo: e.VISION_BUDGET_VIDEO,
+    budgetPerDay: e.VISION_BUDGET_DAY,
   }
 }
 
@@ -301,7 +245,7 @@ export function isLoopback(host: string | undefined): boolean {
 }
 
 /** Apps send people to PUBLIC_URL, and tokens travel there: by https, or within one machine. */
-function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>): Config['oauth'] {
+function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>) {
   const { protocol, hostname, pathname } = new URL(PUBLIC_URL)
   const isSafe = (protocol === 'https:' || isLoopback(hostname)) && pathname === '/'
   if (OAUTH === 'on' && !isSafe)
@@ -310,10 +254,11 @@ function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<
 }
 
 /** The worker's port follows the API's, because `npm start` runs both on one machine. */
-function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
+function metricsOf(e: z.infer<typeof Env>) {
   const api = e.METRICS_PORT ?? 9464
   const worker = e.WORKER_METRICS_PORT ?? (api === 0 ? 0 : Math.min(api + 1, 65_535))
-  const of = (port: number, given: boolean): MetricsConfig => ({ host: e.METRICS_HOST, port, given })
+  /** Port 0: nowhere. `given`: a setting named the port, so it must be free. */
+  const of = (port: number, given: boolean) => ({ host: e.METRICS_HOST, port, given })
   const names = { METRICS_PORT: api, WORKER_METRICS_PORT: worker }
   for (const [name, value] of Object.entries(names))
     if (value !== 0 && value === e.PORT)
@@ -328,7 +273,7 @@ function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
   return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
 }
 
-function backupAccess(e: z.infer<typeof Env>): S3Access | undefined {
+function backupAccess(e: z.infer<typeof Env>) {
   requireTogether(e, ['BACKUP_S3_ACCESS_KEY', 'BACKUP_S3_SECRET_KEY'])
   const own = e.BACKUP_S3_ACCESS_KEY !== undefined
   if (!own && (e.BACKUP_S3_ENDPOINT ?? e.BACKUP_S3_REGION) !== undefined)
