@@ -11,7 +11,7 @@ import { deleteSomeBoard } from '../collections/boards.ts'
 import { REMOVAL_HOURS } from '../collections/removals.ts'
 import { deleteSomeSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
-import { deleteDeadKeys } from './keys.ts'
+import { deleteDeadKeys, VALID_KEY } from './keys.ts'
 import { deleteExpiredRecords } from './oauth-records.ts'
 
 type AccountRow = typeof accounts.$inferSelect
@@ -243,9 +243,7 @@ export async function listAccountOverviews(
   const pattern = `%${like.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const { rows } = await db.execute<AccountOverview & Record<string, unknown>>(sql`
     select a.id, a.email, a.role, a.plan, a.created_at, a.disabled_at,
-           (select count(*)::int from api_keys k where k.account_id = a.id
-             and (k.revoked_at is null or k.revoked_at > now())
-             and (k.expires_at is null or k.expires_at > now())) as keys,
+           (select count(*)::int from api_keys k where k.account_id = a.id and ${sql.raw(VALID_KEY)}) as keys,
            (select max(last_used_at) from api_keys k where k.account_id = a.id) as last_used_at,
            (select count(*)::int from saves where account_id = a.id) as saves,
            (select count(*)::int from boards where account_id = a.id) as boards

@@ -95,13 +95,15 @@ export interface AuthenticationRow {
   is_disabled: boolean
 }
 
-const VALID = `(k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`
+/** SQL: a key `k` that is neither revoked nor expired. */
+export const VALID_KEY = `(k.revoked_at is null or k.revoked_at > now())
+  and (k.expires_at is null or k.expires_at > now())`
 const DISABLED = 'a.disabled_at is not null'
 
 const AUTHENTICATE = {
   name: 'authenticate',
   text: `select k.hash, k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
-                ${VALID} as is_valid, ${DISABLED} as is_disabled
+                ${VALID_KEY} as is_valid, ${DISABLED} as is_disabled
            from api_keys k join accounts a on a.id = k.account_id
           where k.hash = any($1::text[])`,
 }
@@ -135,7 +137,7 @@ export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promis
   const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
     sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, true as alive
           from api_keys k join accounts a on a.id = k.account_id
-         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(`${VALID} and not ${DISABLED}`)}`,
+         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(`${VALID_KEY} and not ${DISABLED}`)}`,
   )
   return rows.map(toCaller)
 }
@@ -329,9 +331,7 @@ async function mint(
   if (!replacing) {
     const { rows } = await tx.execute<{ live: number }>(
       sql`with live as (
-            select id, replaced_by from api_keys
-             where account_id = ${accountId} and (revoked_at is null or revoked_at > now())
-               and (expires_at is null or expires_at > now()))
+            select id, replaced_by from api_keys k where account_id = ${accountId} and ${sql.raw(VALID_KEY)})
           select count(*)::int as live from live k where not exists (select 1 from live where id = k.replaced_by)`,
     )
     if (rows[0]!.live >= MAX_KEYS)

@@ -4,7 +4,7 @@ import { isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEventsById } from '../../events/read.ts'
 import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
-import { type AuthenticationRow, toCaller } from '../accounts/keys.ts'
+import { type AuthenticationRow, toCaller, VALID_KEY } from '../accounts/keys.ts'
 import type { Fault } from './challenge.ts'
 import { type Asked, type KindName, mayHear } from './kinds.ts'
 
@@ -73,9 +73,7 @@ export async function loadDue(
     select s.name, s.arguments, s.url, s.secret, s.account_id, a.role, a.plan, null as last_used_at,
            case when s.old_secret_until > ${at(now)} then s.old_secret end as old_secret,
            coalesce(g.id, k.id) as id, coalesce(g.scopes, k.scopes) as scopes,
-           a.disabled_at is null and (g.id is not null or k.id is not null
-             and (k.revoked_at is null or k.revoked_at > now())
-             and (k.expires_at is null or k.expires_at > now())) as is_valid
+           a.disabled_at is null and (g.id is not null or k.id is not null and ${sql.raw(VALID_KEY)}) as is_valid
       from subscriptions s join accounts a on a.id = s.account_id
       left join grants g on g.id = s.grant_id left join api_keys k on k.id = s.key_id
      where s.id = ${id} and s.refresh_before > ${at(now)}`)
