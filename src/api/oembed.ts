@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { cachedRead } from '../http/endpoint.ts'
 import { currentSlug } from '../search/techniques.ts'
+import { thumbnailSize } from '../views/frame.ts'
 import { plainName, wholeNumber } from '../views/parameter-values.ts'
 import type { ReadDeps } from './library-read.ts'
 
@@ -25,8 +26,6 @@ const OEmbedAnswer = z
   })
   .meta({ id: 'OEmbedResponse' })
 type Answer = z.infer<typeof OEmbedAnswer>
-
-const THUMB_WIDTH = 480
 
 const parameters = {
   url: {
@@ -86,9 +85,12 @@ async function frameOf({ search, publicUrl }: ReadDeps, id: string, size: Size):
   const found = await search.frame(id)
   if (!found) throw notFound('frame')
   const { frame } = found
-  const small = thumbSize(frame)
+  const thumbnail = thumbnailSize(frame)
   const isLarge = frame.width <= (size.maxwidth ?? Infinity) && frame.height <= (size.maxheight ?? Infinity)
-  const shown = isLarge ? { path: frame.image_path, width: frame.width, height: frame.height } : small
+  const { thumbnail_width: width, thumbnail_height: height } = thumbnail
+  const shown = isLarge
+    ? { path: frame.image_path, width: frame.width, height: frame.height }
+    : { path: frame.thumb_path, width, height }
   const { author } = frame
   return {
     ...common(publicUrl),
@@ -100,15 +102,9 @@ async function frameOf({ search, publicUrl }: ReadDeps, id: string, size: Size):
     url: publicUrl + shown.path,
     width: shown.width,
     height: shown.height,
-    thumbnail_url: publicUrl + small.path,
-    thumbnail_width: small.width,
-    thumbnail_height: small.height,
+    thumbnail_url: publicUrl + frame.thumb_path,
+    ...thumbnail,
   }
-}
-
-function thumbSize({ thumb_path, width, height }: { thumb_path: string; width: number; height: number }) {
-  const scale = Math.min(1, THUMB_WIDTH / width)
-  return { path: thumb_path, width: Math.round(width * scale), height: Math.round(height * scale) }
 }
 
 async function videoOf({ search, publicUrl }: ReadDeps, id: string): Promise<Answer> {

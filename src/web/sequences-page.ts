@@ -1,15 +1,11 @@
-import type { PublicFrame } from '../views/frame.ts'
-import { SEQUENCE_STEPS } from '../views/sequences.ts'
+import { type readSequences, SEQUENCE_STEPS } from '../views/sequences.ts'
 import { exportsPanel } from './film-panels.ts'
 import { type Html, html, nextPage, options } from './html.ts'
 import { clock, counted, valueLabel } from './words.ts'
 
-interface Found {
-  video_id: string
-  steps: readonly { frame: PublicFrame; from_sec: number; to_sec: number; gap_sec: number | null }[]
-}
-
-export interface SequencesData {
+type Page = Awaited<ReturnType<typeof readSequences>>
+type Found = Page['sequences'][number]
+interface SequencesData extends Page {
   first: string
   between: string
   second: string
@@ -18,10 +14,6 @@ export interface SequencesData {
   /** The query of this page, and of the same as a file. */
   where: string
   file: string
-  sequences: readonly Found[]
-  films: number
-  unknown: number
-  next: string | null
 }
 
 const BETWEEN = [

@@ -7,6 +7,7 @@ import { findSharedBoard } from '../library/collections/board-settings.ts'
 import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import { type Parameters, readPageParameters } from '../parameters.ts'
 import { type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
+import { thumbnailSize } from '../views/frame.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -48,20 +49,12 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
       title: name,
       provider_name: 'Frame Library',
       provider_url: publicUrl,
-      ...(first ? { thumbnail_url: first.thumb_url, ...thumbSize(first) } : {}),
+      ...(first ? { thumbnail_url: first.thumb_url, ...thumbnailSize(first) } : {}),
     })
   })
 
   router.use(pageErrors(deps))
   return router
-}
-
-/** Thumbnails are this wide, or as wide as a smaller frame. */
-const THUMB_WIDTH = 480
-
-function thumbSize({ width, height }: PinnedFrame) {
-  const scale = Math.min(1, THUMB_WIDTH / width)
-  return { thumbnail_width: Math.round(width * scale), thumbnail_height: Math.round(height * scale) }
 }
 
 /** Open Graph (ogp.me) of a shared board, and where its oEmbed answer is. Whoever reads it has the link already. */
@@ -92,12 +85,7 @@ interface BoardSteps {
   next: string | null
 }
 
-interface SharedBoard {
-  name: string
-  description: string | null
-  item_count: number
-  items: PinnedFrame[]
-}
+type SharedBoard = Awaited<ReturnType<typeof toBoardWithItems>>
 
 function boardPage({ name, description, item_count, items }: SharedBoard, steps: BoardSteps): Html {
   return html`<h1>${name}</h1>
