@@ -21,3 +21,18 @@ export interface Phrase {
 
 export const PHRASE_FRAMES = judged.frames as readonly PhraseFrame[]
 export const PHRASES = judged.phrases as unknown as Record<'suggested' | 'tuned' | 'held', readonly Phrase[]>
+
+/** Reads `question | 3: keys; 2: keys; 1: keys` of each line: the frames by how well they fit. */
+export function judgedLines(text: string): Phrase[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [q, grades] = line.split(' | ') as [string, string]
+      const wanted = grades.split('; ').flatMap((part) => {
+        const [grade, keys] = part.split(': ') as [string, string]
+        return keys.split(' ').map((key) => [key, Number(grade)] as const)
+      })
+      return { q, wanted: Object.fromEntries(wanted) }
+    })
+}
