@@ -98,19 +98,14 @@ function casesOf(search: LibrarySearch, lastPage: number): Case[] {
       variety: false,
       ...query,
     })
-  const alone = (name: string, ours: Case['ours']): Case => ({ name, ours, bare: [] })
   return [
     ...comparedCases(ask, lastPage),
-    alone('search, two words', () => search.search({ q: 'dark terminal', limit: 6 })),
-    alone('search, mistyped', () => search.search({ q: 'presnter stduio', limit: 6 })),
-    alone('middle page', () => ask({ page: Math.ceil(lastPage / 2) })),
-    alone('page past the end', () => ask({ page: lastPage + 10 })),
-    alone('search, blank', () => search.search({ q: '', limit: 20 })),
-    alone('part of a word', () => ask({ q: 'perdri' })),
-    alone('frequent word, page 10', () => ask({ q: 'scene', page: 10 })),
-    alone('color', () => ask({ filters: { color: ['#1a73e8'] } })),
-    alone('variety', () => ask({ variety: true })),
-    alone('similar', async () => search.similar((await ask({})).frames[7]!.document.id, { filters: {}, limit: 24 })),
+    { name: 'search, mistyped', ours: () => search.search({ q: 'presnter stduio', limit: 6 }), bare: [] },
+    {
+      name: 'similar',
+      ours: async () => search.similar((await ask({})).frames[7]!.document.id, { filters: {}, limit: 24 }),
+      bare: [],
+    },
   ]
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import sharp from 'sharp'
 
 export const WIDTH = 640
@@ -234,4 +236,20 @@ function mean(picture: Picture): number {
 
 export function between({ random }: Workshop, low: number, high: number): number {
   return low + Math.floor(random() * (high - low + 1))
+}
+
+/** Writes pictures as a film; `coded` says how, in ffmpeg's words. */
+export async function writeFilm(
+  file: string,
+  pictures: Iterable<Picture> | AsyncIterable<Picture>,
+  { fps, coded }: { fps: number; coded: readonly string[] },
+): Promise<void> {
+  const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${WIDTH}x${HEIGHT}`, '-r', String(fps), '-i', '-']
+  const child = spawn('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...raw, ...coded, file], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  for await (const picture of pictures) if (!child.stdin.write(picture)) await once(child.stdin, 'drain')
+  child.stdin.end()
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`ffmpeg ended with ${code} while it wrote ${file}.`)
 }

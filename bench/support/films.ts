@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { seededRandom } from '../../test/support/seeded-random.ts'
 import { type Film, KINDS } from './film-kinds.ts'
-import { BYTES, HEIGHT, type Picture, WIDTH } from './film-pictures.ts'
+import { BYTES, HEIGHT, type Picture, WIDTH, writeFilm } from './film-pictures.ts'
 
 /*
  * Films with known transitions, made from real footage. They hold what detectors of shots get wrong in launch films,
@@ -82,15 +81,8 @@ async function readPictures({ file, from, seconds }: Source): Promise<Picture[]>
 }
 
 async function encode({ pictures, fps = FPS, filter, crf = 23, varying }: Film, file: string): Promise<void> {
-  const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${WIDTH}x${HEIGHT}`, '-r', String(fps), '-i', '-']
   const filters = [varying && `select='${KEPT}'`, filter, 'null'].filter(Boolean)
   const x264 = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(crf), '-pix_fmt', 'yuv420p']
   const through = ['-vf', filters.join(','), '-fps_mode', 'passthrough']
-  const child = spawn('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...raw, ...through, ...x264, file], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  })
-  for (const picture of pictures) if (!child.stdin.write(picture)) await once(child.stdin, 'drain')
-  child.stdin.end()
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`ffmpeg ended with ${code} while it wrote ${file}.`)
+  await writeFilm(file, pictures, { fps, coded: [...through, ...x264] })
 }

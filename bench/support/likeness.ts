@@ -13,18 +13,14 @@ export async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promi
       order by md5(id) limit 10`,
   )
   const asked = rows.map(({ doc }) => ({ me: doc, best: [] as { id: string; score: number }[] }))
+  const all = "select id, doc from library_search.documents where kind = 'frames' and doc is not null and id > $1"
   for (let after = ''; ; ) {
-    const page = await pool.query<{ id: string; doc: FrameDocument }>(
-      `select id, doc from library_search.documents where kind = 'frames' and doc is not null and id > $1
-        order by id limit 5000`,
-      [after],
-    )
+    const page = await pool.query<{ id: string; doc: FrameDocument }>(`${all} order by id limit 5000`, [after])
     if (page.rows.length === 0) break
     after = page.rows.at(-1)!.id
     for (const one of asked) {
-      const scored = page.rows
-        .filter(({ id }) => id !== one.me.id)
-        .map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
+      const others = page.rows.filter(({ id }) => id !== one.me.id)
+      const scored = others.map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
       one.best = [...one.best, ...scored].sort((a, b) => b.score - a.score).slice(0, 24)
     }
   }

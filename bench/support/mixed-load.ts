@@ -165,16 +165,9 @@ function isOver(status: string | undefined): boolean {
 /** Three seconds with two scenes, in colours of its own. */
 function makeClip(folder: string, n: number): Buffer<ArrayBuffer> {
   const file = join(folder, `clip-${n}.mp4`)
-  const inputs = ['testsrc2', 'mandelbrot'].flatMap((scene) => [
-    '-f',
-    'lavfi',
-    '-t',
-    '1.5',
-    '-i',
-    `${scene}=s=320x180:r=10`,
-  ])
+  const inputs = ['testsrc2', 'mandelbrot'].map((scene) => `-f lavfi -t 1.5 -i ${scene}=s=320x180:r=10`).join(' ')
   const graph = `[0:v][1:v]concat=n=2,hue=h=${n * 23},format=yuv420p[v]`
-  const output = ['-map', '[v]', '-c:v', 'libx264', file]
-  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...inputs, '-filter_complex', graph, ...output])
+  const command = `-v error -nostdin -y ${inputs} -filter_complex ${graph} -map [v] -c:v libx264`
+  execFileSync('ffmpeg', [...command.split(' '), file])
   return readFileSync(file) as Buffer<ArrayBuffer>
 }

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { seededRandom } from '../../test/support/seeded-random.ts'
+import { HEIGHT, WIDTH, writeFilm } from './film-pictures.ts'
 import { SCENES, type Scene, type Shape, shapesAt } from './motion-scenes.ts'
 
 /** A stretch of a film, in seconds, in which a composition is complete and at rest. */
@@ -22,8 +21,6 @@ export interface MotionFilm {
   compositions: Composition[]
 }
 
-const WIDTH = 640
-const HEIGHT = 360
 const RATES = [24, 25, 30, 50, 60]
 const GROUNDS = ['#ffffff', '#f6f1e7', '#0d1117', '#1e1b4b', '#eef4ff', '#101010', '#0b3d2e', '#fde7ef']
 
@@ -75,18 +72,15 @@ async function makeFilm(seed: number, file: string): Promise<MotionFilm> {
   }
   const grain = random() < 0.25 ? ['-vf', 'noise=alls=5:allf=t'] : []
   const encode = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(20 + Math.floor(random() * 8))]
-  const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${WIDTH}x${HEIGHT}`, '-r', String(fps), '-i', 'pipe:0']
-  const args = ['-v', 'error', '-y', ...raw, ...grain, ...encode, '-pix_fmt', 'yuv420p', file]
-  const child = spawn('ffmpeg', args, { stdio: ['pipe', 'inherit', 'inherit'] })
-  const ended = once(child, 'close')
-  let last = { svg: '', picture: Buffer.alloc(0) }
-  for (let frame = 0; frame < Math.round(at * fps); frame++) {
-    const svg = drawAt(scenes, frame / fps)
-    if (svg !== last.svg) last = { svg, picture: await sharp(Buffer.from(svg)).removeAlpha().raw().toBuffer() }
-    if (!child.stdin.write(last.picture)) await once(child.stdin, 'drain')
+  const drawn = async function* () {
+    let last = { svg: '', picture: Buffer.alloc(0) }
+    for (let frame = 0; frame < Math.round(at * fps); frame++) {
+      const svg = drawAt(scenes, frame / fps)
+      if (svg !== last.svg) last = { svg, picture: await sharp(Buffer.from(svg)).removeAlpha().raw().toBuffer() }
+      yield last.picture
+    }
   }
-  child.stdin.end()
-  await ended
+  await writeFilm(file, drawn(), { fps, coded: [...grain, ...encode, '-pix_fmt', 'yuv420p'] })
   return { file, fps, compositions: await Promise.all(compositions.map((one) => asSeen(one, scenes, fps))) }
 }
 

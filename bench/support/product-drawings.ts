@@ -2,26 +2,6 @@
  * Drawn frames of product films, each complete and at rest, with what a careful viewer says they show. No rule was made
  * by looking at the last three designs.
  */
-export const DESIGNS = [
-  'words',
-  'title',
-  'counter',
-  'logo',
-  'phones',
-  'window',
-  'cards',
-  'list',
-  'chat',
-  'bars',
-  'lines',
-  'ring',
-  'figures',
-  'bottle',
-  'checklist',
-  'dialog',
-  'diagram',
-] as const
-export type Design = (typeof DESIGNS)[number]
 
 interface Pen {
   one<T>(list: readonly T[]): T
@@ -294,32 +274,14 @@ function dialog(pen: Pen): string {
 }
 
 function diagram(pen: Pen): string {
-  const at = [
-    [250, 360],
-    [640, 200],
-    [640, 520],
-    [1030, 360],
-  ] as const
-  const edges = [
-    [0, 1],
-    [0, 2],
-    [1, 3],
-    [2, 3],
-  ] as const
-  const links = edges.map(
-    ([a, b]) => `<line x1="${at[a][0]}" y1="${at[a][1]}" x2="${at[b][0]}" y2="${at[b][1]}"
-    stroke="${pen.muted}" stroke-width="5"/>`,
+  const at = ['250 360', '640 200', '640 520', '1030 360'].map((place) => place.split(' ').map(Number))
+  const links = `<path d="M250 360 L640 200 L1030 360 L640 520 Z" fill="none" stroke="${pen.muted}" stroke-width="5"/>`
+  const boxes = at.map(
+    ([x = 0, y = 0], n) =>
+      box(x - 110, y - 50, 220, 100, pen.accents[n]!, 16) +
+      text(pen, pen.words(1), [x, y + 12], 32, { anchor: 'middle', fill: '#ffffff' }),
   )
-  return (
-    links.join('') +
-    at
-      .map(
-        ([x, y], n) =>
-          box(x - 110, y - 50, 220, 100, pen.accents[n]!, 16) +
-          text(pen, pen.words(1), [x, y + 12], 32, { anchor: 'middle', fill: '#ffffff' }),
-      )
-      .join('')
-  )
+  return links + boxes.join('')
 }
 
 function phones(pen: Pen): string {
@@ -333,7 +295,7 @@ function phones(pen: Pen): string {
   return words + times(count, (n) => phone(pen, from + n * (count === 3 ? 360 : 320), 360 - h / 2, h))
 }
 
-const DRAW: Record<Design, (pen: Pen) => Drawing> = {
+const DRAW = {
   words: (pen) => ({ svg: lines(pen, 1 + Math.floor(pen.between(0, 3)), pen.between(64, 110)), subject: 'text-card' }),
   title: (pen) => ({
     svg:
@@ -364,7 +326,10 @@ const DRAW: Record<Design, (pen: Pen) => Drawing> = {
   checklist: (pen) => ({ svg: checklist(pen), subject: 'text-card', or: ['ui'] }),
   dialog: (pen) => ({ svg: dialog(pen), subject: 'ui' }),
   diagram: (pen) => ({ svg: diagram(pen), subject: 'chart' }),
-}
+} satisfies Record<string, (pen: Pen) => Drawing>
+
+export type Design = keyof typeof DRAW
+export const DESIGNS = Object.keys(DRAW) as Design[]
 
 /** A design as one page of svg, with its subject and what else may be said. */
 export function drawDesign(
@@ -373,7 +338,7 @@ export function drawDesign(
 ): { page: string; subject: string | null; or: string[] } {
   const pen = openPen(random)
   const isGradient = pen.between(0, 1) < 0.25
-  const { svg, subject, or = [] } = DRAW[design](pen)
+  const { svg, subject, or = [] }: Drawing = DRAW[design](pen)
   const next = pen.one(pen.dark ? DARK : LIGHT)
   const ground = isGradient
     ? `<linearGradient id="g" x2="0.3" y2="1"><stop stop-color="${pen.ground}"/><stop offset="1" stop-color="${next}"/>

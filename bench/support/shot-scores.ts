@@ -113,36 +113,12 @@ function nearest(times: number[], tMs: number): number {
 }
 
 export async function findScdet(path: string): Promise<Array<{ frame: number; value: number }>> {
-  const out = await capture('ffmpeg', [
-    '-v',
-    'error',
-    '-nostdin',
-    '-i',
-    path,
-    '-an',
-    '-vf',
-    'scdet=t=0.1,metadata=print:file=-',
-    '-f',
-    'null',
-    '-',
-  ])
-  const scenes: Array<{ frame: number; value: number }> = []
-  let frame = 0
-  let value = 0
-  for (const line of out.split('\n')) {
-    const at = /^frame:(\d+)/.exec(line)
-    if (at) {
-      frame = Number(at[1])
-      value = 0
-      continue
-    }
-    const score = /lavfi\.scd\.score=([\d.]+)/.exec(line)
-    if (score) {
-      value = Number(score[1])
-      scenes.push({ frame, value })
-    }
-  }
-  return scenes
+  const through = '-an -vf scdet=t=0.1,metadata=print:file=- -f null -'
+  const out = await capture('ffmpeg', ['-v', 'error', '-nostdin', '-i', path, ...through.split(' ')])
+  return out.split(/^frame:/m).flatMap((told) => {
+    const value = /lavfi\.scd\.score=([\d.]+)/.exec(told)?.[1]
+    return value === undefined ? [] : [{ frame: Number.parseInt(told, 10), value: Number(value) }]
+  })
 }
 
 interface Judged {
