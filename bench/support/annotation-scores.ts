@@ -1,7 +1,7 @@
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
 import type { FrameTiming } from '../../src/vision/measured/measuring-annotator.ts'
 import { type Attribute, type Sample, toWords } from './labelled-frames.ts'
-import { mean, round } from './stats.ts'
+import { round } from './stats.ts'
 
 export interface Score {
   n: number
@@ -18,9 +18,9 @@ export function answerOf(
   { frame }: Sample,
   answers: Map<string, FrameAnnotation>,
   attribute: Attribute,
-): { value: string | null; confidence: number | null } {
-  if (attribute === 'tone') return { value: frame.tone, confidence: 1 }
-  return answers.get(frame.id)?.values[attribute] ?? { value: null, confidence: null }
+): { value: string | null } {
+  if (attribute === 'tone') return { value: frame.tone }
+  return answers.get(frame.id)?.values[attribute] ?? { value: null }
 }
 
 export function isRight({ span }: Sample, attribute: Attribute, value: string): boolean {
@@ -46,79 +46,38 @@ export function scoreOf(
   }
 }
 
-/** A face counts as reported when the shot is any but `no-face`. A label that accepts both makes any answer right. */
-export function scorePresence(samples: readonly Sample[], answers: Map<string, FrameAnnotation>) {
-  let hits = 0
-  let invented = 0
-  let missed = 0
-  for (const sample of samples) {
-    if (!sample.span.labels.shot) continue
-    const accepted = [sample.span.labels.shot, ...(sample.span.alsoAcceptable.shot ?? [])]
-    const said = answerOf(sample, answers, 'shot').value
-    const face = said !== null && said !== 'no-face'
-    if (face && accepted.some((shot) => shot !== 'no-face')) hits++
-    else if (face) invented++
-    else if (!accepted.includes('no-face')) missed++
-  }
-  return {
-    n: hits + invented + missed,
-    hits,
-    invented,
-    missed,
-    precision: share(hits, hits + invented),
-    recall: share(hits, hits + missed),
-  }
-}
-
-/**
- * Words of the label found in any sampled frame of its span. `perFrame`: found in the single frame, where a word may
- * not have appeared yet.
- */
+/** Words of the label found in any sampled frame of its span. */
 export function scoreWords(
   samples: readonly Sample[],
   answers: Map<string, FrameAnnotation>,
   subjects?: readonly string[],
 ) {
-  let n = 0
-  let found = 0
-  let perFrame = 0
-  let perFrameOf = 0
+  let [n, found] = [0, 0]
   for (const [span, ofSpan] of Map.groupBy(samples, ({ span }) => span)) {
-    if (span.words.length === 0 || (subjects && !subjects.includes(span.labels.subject ?? ''))) continue
-    const read = ofSpan.map(({ frame }) => new Set(toWords(answers.get(frame.id)?.values.on_screen_text?.value ?? '')))
+    if (subjects && !subjects.includes(span.labels.subject ?? '')) continue
+    const read = ofSpan.flatMap(({ frame }) => toWords(answers.get(frame.id)?.values.on_screen_text?.value ?? ''))
     n += span.words.length
-    found += span.words.filter((word) => read.some((words) => words.has(word))).length
-    perFrameOf += span.words.length * read.length
-    for (const words of read) perFrame += span.words.filter((word) => words.has(word)).length
+    found += span.words.filter((word) => read.includes(word)).length
   }
-  return { n, accuracy: share(found, n), perFrame: share(perFrame, perFrameOf) }
+  return { n, accuracy: share(found, n) }
 }
 
-/** How often values of a stated confidence are right, in four bins, and the expected calibration error. */
-export function calibrate(samples: readonly Sample[], answers: Map<string, FrameAnnotation>, attribute: Attribute) {
-  const edges = [0, 0.6, 0.75, 0.9, 1.001]
-  const given = samples.flatMap((sample) => {
-    const { value, confidence } = answerOf(sample, answers, attribute)
-    return sample.span.labels[attribute] && value !== null && confidence !== null
-      ? [{ confidence, right: isRight(sample, attribute, value) ? 1 : 0 }]
-      : []
-  })
-  const bins = edges.slice(0, -1).flatMap((from, i) => {
-    const inside = given.filter(({ confidence }) => confidence >= from && confidence < edges[i + 1]!)
-    if (inside.length === 0) return []
-    return [
-      {
-        from,
-        n: inside.length,
-        stated: round(mean(inside.map(({ confidence }) => confidence))),
-        right: round(mean(inside.map(({ right }) => right))),
-      },
-    ]
-  })
-  const error = given.length
-    ? bins.reduce((sum, bin) => sum + Math.abs(bin.stated - bin.right) * bin.n, 0) / given.length
-    : null
-  return { error: error === null ? null : round(error), bins }
+/** Rows are labels, columns are answers. An acceptable second answer counts under the label that accepts it. */
+export function confusionOf(
+  samples: readonly Sample[],
+  answers: Map<string, FrameAnnotation>,
+  attribute: Attribute,
+): Record<string, Record<string, number>> {
+  const counts: Record<string, Record<string, number>> = {}
+  for (const sample of samples) {
+    const label = sample.span.labels[attribute]
+    if (!label) continue
+    const { value } = answerOf(sample, answers, attribute)
+    const said = value !== null && isRight(sample, attribute, value) ? label : `${value}`
+    counts[label] ??= {}
+    counts[label][said] = (counts[label][said] ?? 0) + 1
+  }
+  return counts
 }
 
 /**

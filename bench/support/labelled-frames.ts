@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { encodeImages } from '../../src/video/extract/frame-images.ts'
 import { differenceHash, measureLuma } from '../../src/video/extract/measure.ts'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
+import { readFolder } from './clips.ts'
 
 /** One labelled span of a clip: what a careful viewer sees in every frame of it. */
 export interface Span {
@@ -39,17 +39,8 @@ interface RawSpan extends Partial<Record<Attribute, string>> {
 /** Spans of every clip of the manifest. A clip's `*.truth.json` goes before the manifest's labels. */
 export function loadSpans(folder: string): Span[] {
   const truthOf = (file: string) => file.replace(/\.\w+$/, '.truth.json')
-  const truths = new Map(
-    readdirSync(folder)
-      .filter((name) => name.endsWith('.truth.json'))
-      .map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8'))]),
-  )
-  const manifest = existsSync(join(folder, 'MANIFEST.json'))
-    ? JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'))
-    : []
-  const entries: Array<{ file: string; fps?: number; labels?: RawSpan[]; truth?: string }> = Array.isArray(manifest)
-    ? manifest
-    : (manifest.files ?? manifest.clips)
+  const { listed, truths } = readFolder(folder)
+  const entries: Array<{ file: string; fps?: number; labels?: RawSpan[]; truth?: string }> = listed
   const files = new Set(entries.map(({ file }) => file))
   const unlisted: typeof entries = [...truths].flatMap(([name, { video }]) =>
     video && !files.has(video) ? [{ file: String(video), truth: name }] : [],
@@ -86,28 +77,33 @@ export async function loadSamples(spans: readonly Span[], folder: string, perSpa
   return samples
 }
 
-/** The frame as the pipeline keeps it: at most 1280 wide, WebP. */
 async function loadFrame(file: string, id: string, tSec: number): Promise<FrameToAnnotate> {
   const input = ['-v', 'error', '-ss', tSec.toFixed(3), '-i', file, '-frames:v', '1']
   const { stdout } = await promisify(execFile)('ffmpeg', [...input, '-f', 'image2pipe', '-c:v', 'png', 'pipe:1'], {
     encoding: 'buffer',
     maxBuffer: 64 * 1024 * 1024,
   })
-  const { data, info } = await sharp(stdout)
+  return keptFrame(stdout, id, tSec)
+}
+
+/** A picture as the pipeline keeps it: at most 1280 wide, WebP. */
+export async function keptFrame(picture: Buffer, id: string, tSec: number): Promise<FrameToAnnotate> {
+  const { data, info } = await sharp(picture)
     .resize({ width: 1280, withoutEnlargement: true })
     .removeAlpha()
     .raw()
     .toBuffer({ resolveWithObject: true })
-  const { image } = await encodeImages(data, info.width, info.height)
-  const gray = await sharp(stdout).resize(160, 90, { fit: 'fill' }).removeAlpha().grayscale().raw().toBuffer()
+  const { width, height } = info
+  const { image } = await encodeImages(data, width, height)
+  const gray = await sharp(picture).resize(160, 90, { fit: 'fill' }).removeAlpha().grayscale().raw().toBuffer()
   return {
     id,
     tSec,
     kind: 'beat',
     image,
     imageSha256: createHash('sha256').update(image).digest('hex'),
-    width: info.width,
-    height: info.height,
+    width,
+    height,
     ...measureLuma(data),
     motion: 0,
     phash: differenceHash(gray),
