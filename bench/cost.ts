@@ -1,22 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import type { RateLimits } from '../src/http/rate-limit/rate-limits.ts'
 import { listRoutes } from '../src/http/routes.ts'
-import { createLogger } from '../src/logger.ts'
-import { openApi } from '../src/server/main.ts'
 import { type About, optionsOf } from './support/bench.ts'
 import { type Dearest, dearestOf, NOT_MEASURED } from './support/dearest.ts'
-import { seedLibrary } from './support/library.ts'
-import { METHODS } from './support/methods.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
-import { askChild, postgresCpuMs, postmasterOf } from './support/question-cost.ts'
-import { startTemporaryRedis } from './support/redis.ts'
+import { METHODS } from './support/dearest-tools.ts'
+import { openServed, openStores, type Served, serveApi } from './support/service.ts'
 import { APP_ADDRESS } from './support/sign-in-requests.ts'
 import { median, round } from './support/stats.ts'
 import { addReceivers, openWorld, type World } from './support/world.ts'
@@ -52,35 +41,26 @@ interface Row {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  if (args[0] === 'serve') return serve(JSON.parse(args[1]!))
+  if (args[0] === 'serve') return serveCounted(args[1])
   const values = optionsOf(args, { frames: 20_000, rounds: 3, only: '' })
-  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cost-'))
-  const redis = await startTemporaryRedis({ dir, persistent: false })
-  await using database = await openTemporaryDatabase()
-  const { db } = database
-  await seedLibrary(db, { frames: values.frames })
+  await using stores = await openStores('cost', values)
+  const { db } = stores
   const world = await openWorld(db)
   await db.$client.query('alter system set autovacuum = off')
   await db.$client.query('select pg_reload_conf()')
   await db.$client.query('vacuum analyze')
-  const settings: Settings = { dir, databaseUrl: database.url, redisUrl: redis.url }
-  const api = fork(join(import.meta.dirname, 'main.ts'), ['cost', 'serve', JSON.stringify(settings)])
-  const [{ port, names }] = (await once(api, 'message')) as [{ port: number; names: string[] }]
-  world.url = `http://127.0.0.1:${port}`
+  // A loopback address, so that apps can sign people in.
+  const settings = { ...stores.settings, publicUrl: APP_ADDRESS, scale: 1_000 }
+  await using served = await openServed<string[], Taken>('cost', settings, db)
+  world.url = served.url
   await addReceivers(world)
-  const postmaster = await postmasterOf(db)
   const rows: Row[] = []
-  const all = [...names, ...Object.keys(METHODS)]
+  const all = [...served.told, ...Object.keys(METHODS)]
   for (const name of all.filter((name) => name.includes(values.only) && !NOT_MEASURED.has(name))) {
-    const dearest = dearestOf(name)
-    const row = await measure({ name, dearest, rounds: values.rounds }, { world, port, api, postmaster })
+    const row = await measure({ name, dearest: dearestOf(name), rounds: values.rounds }, world, served)
     if (row.status >= 400) console.error(`${name} was refused: ${row.refusal}`)
     rows.push(row)
   }
-  api.send('stop')
-  await once(api, 'exit')
-  await redis.stop()
-  rmSync(dir, { recursive: true, force: true })
   rows.sort((a, b) => b.ms_per_point - a.ms_per_point)
   console.table(rows, ['name', 'status', 'points', 'api_ms', 'postgres_ms', 'ms_per_point', 'transaction_ms'])
   const wrong = rows.filter(({ status }) => status >= 400)
@@ -98,35 +78,29 @@ export async function run(args: string[]): Promise<object | undefined> {
   }
 }
 
-interface Measuring {
-  world: World
-  port: number
-  api: ChildProcess
-  postmaster: number
-}
-
 /** Two requests warm the code, and are watched for open transactions; the median of the others counts. */
 async function measure(
   { name, dearest, rounds }: { name: string; dearest: Dearest; rounds: number },
-  { world, port, api, postmaster }: Measuring,
+  world: World,
+  { url, spent }: Served<unknown, Taken>,
 ): Promise<Row> {
   const seen: Omit<Row, 'name' | 'ms_per_point' | 'transaction_ms'>[] = []
   let transaction_ms = 0
   for (let n = 0; n < rounds + 2; n++) {
     const { path, ...init } = await dearest(world, n)
-    const before = { api: await askChild<Spent>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postmaster) }
+    const before = await spent()
     const watch = n < 2 ? watchTransactions(world.db) : undefined
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init })
+    const answer = await fetch(url + path, { redirect: 'manual', ...init })
     const text = await answer.text()
     transaction_ms = Math.max(transaction_ms, (await watch?.longestMs()) ?? 0)
-    const after = { api: await askChild<Spent>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postmaster) }
-    const points = after.api.account - before.api.account || after.api.address - before.api.address
+    const after = await spent()
+    const points = after.account - before.account || after.address - before.address
     seen.push({
       status: text.includes('"isError":true') ? 400 : answer.status,
       ...(answer.status >= 400 || text.includes('"isError":true') ? { refusal: text.slice(0, 300) } : {}),
       points,
-      api_ms: after.api.cpuMs - before.api.cpuMs,
-      postgres_ms: after.postgres - before.postgres,
+      api_ms: after.apiMs - before.apiMs,
+      postgres_ms: after.postgresMs - before.postgresMs,
     })
   }
   const counted = seen.slice(2)
@@ -161,20 +135,14 @@ function watchTransactions(db: Db): { longestMs(): Promise<number> } {
   }
 }
 
-interface Settings {
-  dir: string
-  databaseUrl: string
-  redisUrl: string
-}
-
-/** What this process has used, and what it has taken: of an account, or of an address. */
-interface Spent {
-  cpuMs: number
+/** The points that requests have taken: of an account, or of an address. */
+interface Taken {
   account: number
   address: number
 }
 
-async function serve({ dir, databaseUrl, redisUrl }: Settings): Promise<undefined> {
+/** Tells the names of all routes and tools, and counts points. */
+function serveCounted(settings: string | undefined): Promise<undefined> {
   const taken = { account: 0, address: 0 }
   const watched = (limits: RateLimits): RateLimits => ({
     ...limits,
@@ -187,27 +155,15 @@ async function serve({ dir, databaseUrl, redisUrl }: Settings): Promise<undefine
       limits.consumeLocally(budget, subject, points)
     },
   })
-  const config = parseConfig({
-    PORT: '0',
-    DATA_DIR: dir,
-    // Loopback, so that apps can sign people in.
-    PUBLIC_URL: APP_ADDRESS,
-    RATE_LIMIT_SCALE: '1000',
-  })
-  const logger = createLogger({ level: 'warn' })
-  const overrides = { limits: watched }
-  const api = await openApi({ config, databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1', overrides })
-  process.on('message', ({ ask }: { ask?: string }) => {
-    const { user, system } = process.cpuUsage()
-    if (ask === 'cpu') process.send!({ cpuMs: (user + system) / 1_000, ...taken })
-  })
-  const routes = listRoutes(api.app.routers).map(({ path, methods }) => `${methods[0]} ${path}`)
-  process.send!({ port: api.port, names: [...routes, ...api.app.tools.map(({ name }) => name)] })
-  await new Promise<void>((resolve) => {
-    process.on('message', (message) => message === 'stop' && resolve())
-    process.once('disconnect', resolve)
-  })
-  if (process.connected) process.disconnect()
-  await api.stop({ deadlineMs: 2_000 })
-  return undefined
+  return serveApi(
+    settings,
+    ({ app }) => ({
+      told: [
+        ...listRoutes(app.routers).map(({ path, methods }) => `${methods[0]} ${path}`),
+        ...app.tools.map(({ name }) => name),
+      ],
+      count: () => taken,
+    }),
+    { limits: watched },
+  )
 }

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readRunFile } from '../src/cli/context.ts'
 import { parseConfig } from '../src/config.ts'
 import { openDb } from '../src/db/client.ts'
 import { type About, optionsOf } from './support/bench.ts'
@@ -16,7 +15,8 @@ export const about: About = {
 
 export async function run(args: string[]): Promise<object | undefined> {
   const values = optionsOf(args, { frames: 100_000, seed: 1, lively: 0 })
-  const url = databaseUrl()
+  const config = parseConfig(process.env)
+  const url = config.databaseUrl ?? readRunFile(config.dataDir)?.database
   if (!url) {
     console.error('seed: run npm start or set DATABASE_URL')
     process.exitCode = 1
@@ -38,13 +38,4 @@ export async function run(args: string[]): Promise<object | undefined> {
   } finally {
     await db.$client.end()
   }
-}
-
-function databaseUrl(): string | undefined {
-  const config = parseConfig(process.env)
-  if (config.databaseUrl) return config.databaseUrl
-  const file = join(config.dataDir, 'run.json')
-  if (!existsSync(file)) return undefined
-  const { database } = JSON.parse(readFileSync(file, 'utf8')) as { database?: string }
-  return database
 }

@@ -1,33 +1,22 @@
 import { fork } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { setPriority, tmpdir } from 'node:os'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { frames as framesTable } from '../src/db/schema/frames.ts'
-import { createAccount } from '../src/library/accounts/accounts.ts'
-import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
-import { createSignInCode, formToken, redeemSignInCode } from '../src/library/accounts/sessions.ts'
+import { revokeKey } from '../src/library/accounts/keys.ts'
 import { shareBoard } from '../src/library/collections/board-settings.ts'
-import { createBoard } from '../src/library/collections/boards.ts'
-import { pinFrames } from '../src/library/collections/pins.ts'
-import { createLogger } from '../src/logger.ts'
-import { openApi } from '../src/server/main.ts'
-import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
-import { type About, watchMemory } from './support/bench.ts'
-import { seedLibrary } from './support/library.ts'
-import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
-import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
-import { startTemporaryRedis } from './support/redis.ts'
-import { percentile, round } from './support/stats.ts'
+import { type Asked, ATTACKS, type Outcome, type Target } from './support/attacks.ts'
+import { type About, optionsOf, watchMemory } from './support/bench.ts'
+import { openMirror } from './support/mirror.ts'
+import { openServed, openStores, serveApi } from './support/service.ts'
+import { median, percentile, round } from './support/stats.ts'
+import { fullBoard, MOST, newPerson } from './support/world.ts'
 
 /**
- * Aims: a warm read at most three times as slow as without the client, and `/livez` within 250 ms. `--seeded` takes the
- * library in DATABASE_URL, and leaves the accounts, boards and uploads of the clients in it.
+ * `--seeded` takes the library in DATABASE_URL, and leaves the accounts, boards and uploads of the clients in it. With
+ * MEILI_URL and MEILI_KEY Meilisearch answers. `--only` takes the clients whose name holds a text.
  */
 export const about: About = {
   measures:
@@ -40,7 +29,6 @@ export const about: About = {
     'a machine of its own, so it yields to the others (nice 19).',
   figures: [
     { what: 'warm reads, worst row ÷ quiet', at: ['ratio'], atMost: 5 },
-    { what: 'the same in the worst spell', at: ['worst_ratio'] },
     { what: 'slowest `/livez` of all rows', at: ['livez_ms'], atMost: 250, unit: 'ms' },
     { what: 'memory that page exports take', at: ['rows', 'page exports', 'grown_mb'], atMost: 100, unit: 'MB' },
     ...Object.keys(ATTACKS).map((name) => ({ what: name, at: ['rows', name, 'ratio'], atMost: 5 })),
@@ -48,89 +36,47 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  if (args[0] === 'serve') return serve(JSON.parse(args[1]!))
+  if (args[0] === 'serve') return serveApi(args[1])
   if (args[0] === 'attack') return attack(args[1]!, JSON.parse(args[2]!))
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '20000' },
-      seconds: { type: 'string', default: '5' },
-      spells: { type: 'string', default: '3' },
-      only: { type: 'string', default: '' },
-      seeded: { type: 'boolean', default: false },
-      json: { type: 'boolean' },
-    },
-  })
-  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-starve-'))
-  const redis = await startTemporaryRedis({ dir, persistent: false })
-  await using database = values.seeded ? openSeededDatabase('starve') : await openTemporaryDatabase()
-  if (!values.seeded) await seedLibrary(database.db, { frames: Number(values.frames) })
-  const settings: Settings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: meiliOfEnvironment() }
-  const { meili } = configOf(settings)
-  const drop = meili && (await fillMirror(database.db, meili, values))
-  const prepared = await prepare(database.db)
-  await database.db.$client.query('vacuum analyze')
-  const { api, port, logged } = await startApi(settings)
+  const values = optionsOf(args, { frames: 20_000, seconds: 5, spells: 3, only: '', seeded: false })
+  await using stores = await openStores('starve', values)
+  const { db } = stores
+  await using mirror = await openMirror(db, values)
+  const prepared = await prepare(db)
+  await db.$client.query('vacuum analyze')
+  await using served = await openServed('starve', { ...stores.settings, meili: mirror?.meili, scale: 1 }, db)
+  const { port } = served
   const reader = openReader(port, prepared)
-  const seconds = Number(values.seconds)
+  const { seconds } = values
   await reader.measure(4)
 
   const quiet: Seen[] = []
   const measured: Spell[] = []
   const names = Object.keys(ATTACKS).filter((name) => name.includes(values.only))
-  const planned = Array.from({ length: Number(values.spells) }, (_, spell) => names.map((name) => ({ name, spell })))
+  const planned = Array.from({ length: values.spells }, (_, spell) => names.map((name) => ({ name, spell })))
   for (const [n, { name, spell }] of planned.flat().entries()) {
-    const before = logged()
     const owned = prepared.owned[n % prepared.owned.length]!
     // A new address, because the budget of the last spell is spent.
     const target = { ...prepared.target, ...owned, port, address: `127.0.2.${n + 1}`, seconds, spell }
     const begin = await prepareAttack(name, target)
-    if (name === 'page exports') await writeNotes(database.db, owned.boardId)
+    if (name === 'page exports') await writeNotes(db, owned.boardId, MOST.note)
     quiet.push(await reader.measure(seconds))
-    const memory = watchMemory(api.pid!)
+    const memory = watchMemory(served.pid)
     const ended = begin()
     const seen = await reader.measure(seconds)
-    measured.push({ name, seen, outcome: await ended, logBytes: logged() - before, grownMb: memory.grownMb() })
+    measured.push({ name, seen, outcome: await ended, grownMb: memory.grownMb() })
     await reader.calm()
-    if (name === 'page exports') await writeNotes(database.db, owned.boardId, '')
+    if (name === 'page exports') await writeNotes(db, owned.boardId, null)
   }
   quiet.push(await reader.measure(seconds))
-
   reader.close()
-  api.send('stop')
-  await once(api, 'exit')
-  await redis.stop()
-  await drop?.()
-  rmSync(dir, { recursive: true, force: true })
-  return figuresOf({
-    quiet,
-    measured,
-    frames: prepared.frames,
-    engine: meili ? 'meilisearch' : 'postgres',
-    values,
-  })
-}
-
-interface Settings {
-  dir: string
-  databaseUrl: string
-  redisUrl: string
-  meili: { url: string; key: string } | undefined
-}
-
-function meiliOfEnvironment(): Settings['meili'] {
-  const { MEILI_URL, MEILI_KEY } = process.env
-  return MEILI_URL && MEILI_KEY ? { url: MEILI_URL, key: MEILI_KEY } : undefined
-}
-
-function configOf({ dir, meili }: Settings) {
-  const config = parseConfig({
-    PORT: '0',
-    DATA_DIR: dir,
-    PUBLIC_URL: 'http://frames.test',
-    ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
-  })
-  return { ...config, meili: config.meili && { ...config.meili, prefix: BENCH_PREFIX } }
+  const figures = figuresOf(quiet, measured)
+  return {
+    bench: 'starve',
+    frames: await db.$count(framesTable),
+    engine: mirror ? 'meilisearch' : 'postgres',
+    ...figures,
+  }
 }
 
 interface Prepared {
@@ -139,81 +85,30 @@ interface Prepared {
   owned: Pick<Target, 'key' | 'boardId' | 'shareToken' | 'operatorKey' | 'cookie' | 'form'>[]
   /** The key of the account that saves beside. */
   key: string
-  /** Frames of the library. */
-  frames: number
 }
 
 async function prepare(db: Db): Promise<Prepared> {
-  const { rows } = await db.$client.query<{ id: string }>('select id from frames order by md5(id) limit 5000')
+  const { rows } = await db.$client.query<{ id: string }>(`select id from frames order by md5(id) limit ${MOST.pins}`)
   const frameIds = rows.map(({ id }) => id)
-  const frames = await db.$count(framesTable)
-  const run = randomUUID()
-  const newKey = async (name: string, role: 'member' | 'operator' = 'member') => {
-    const account = await createAccount(db, { email: `${name}-${run}@example.org`, plan: 'pro', role })
-    return { accountId: account.id, ...(await createKey(db, { accountId: account.id, name })) }
-  }
-  const owned = []
-  for (const name of ['one', 'two', 'three', 'four']) {
-    const { accountId, key } = await newKey(name)
-    const { id: boardId } = await createBoard(db, { accountId, name: 'full' })
-    for (let from = 0; from < frameIds.length; from += 500)
-      await pinFrames(db, { accountId, boardId, frameIds: frameIds.slice(from, from + 500) })
+  const owned: Prepared['owned'] = []
+  for (let n = 0; n < 4; n++) {
+    const { accountId, key, cookie, form } = await newPerson(db)
+    const boardId = await fullBoard(db, accountId, frameIds, null)
     const { token: shareToken } = await shareBoard(db, { accountId, boardId })
     await db.$client.query(
       'insert into boards (id, account_id, name) select $1 || n, $1, $2 || n from generate_series(1, 999) n',
       [accountId, 'board '],
     )
-    const { code } = (await createSignInCode(db, { email: `${name}-${run}@example.org`, newPlan: null }))!
-    const { token } = (await redeemSignInCode(db, { code }))!
-    const session = { cookie: `session=${token}`, form: formToken(token) }
-    owned.push({
-      key,
-      boardId,
-      shareToken,
-      operatorKey: (await newKey(`operator-${name}`, 'operator')).key,
-      ...session,
-    })
+    owned.push({ key, cookie, form, boardId, shareToken, operatorKey: (await newPerson(db, 'operator')).key })
   }
-  const dead = await newKey('dead')
-  await revokeKey(db, { accountId: dead.accountId, keyId: dead.record.id })
-  return {
-    target: { frameIds, deadKey: dead.key },
-    owned,
-    key: (await newKey('beside')).key,
-    frames,
-  }
+  const dead = await newPerson(db)
+  await revokeKey(db, dead)
+  return { target: { frameIds, deadKey: dead.key }, owned, key: (await newPerson(db)).key }
 }
 
-/** The longest notes on every pin of a board, or none. */
-async function writeNotes(db: Db, boardId: string, note = 'n'.repeat(2_000)): Promise<void> {
-  await db.$client.query("update board_items set note = nullif($2, '') where board_id = $1", [boardId, note])
-}
-
-async function startApi(settings: Settings) {
-  const api = fork(join(import.meta.dirname, 'main.ts'), ['starve', 'serve', JSON.stringify(settings)], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  })
-  let bytes = 0
-  api.stdout!.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-  })
-  const [port] = (await once(api, 'message')) as [number]
-  return { api, port, logged: () => bytes }
-}
-
-async function serve(settings: Settings): Promise<undefined> {
-  const { databaseUrl, redisUrl } = settings
-  const logger = createLogger({ level: 'info' })
-  // As `frames api` does.
-  const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
-  process.send!(api.port)
-  await new Promise((resolve) => {
-    process.once('message', resolve)
-    process.once('disconnect', resolve)
-  })
-  process.disconnect?.()
-  await api.stop({ deadlineMs: 2_000 })
-  return undefined
+/** The same note on every pin of a board. */
+async function writeNotes(db: Db, boardId: string, note: string | null): Promise<void> {
+  await db.$client.query('update board_items set note = $2 where board_id = $1', [boardId, note])
 }
 
 /** Starts the client's process, so that its start weighs on no figure. The returned function lets it begin. */
@@ -246,13 +141,6 @@ interface Seen {
   cold: number[]
   save: number[]
   failed: number
-}
-
-interface Asked {
-  method?: string
-  path: string
-  headers?: Record<string, string>
-  body?: string
 }
 
 /** Asks at a fixed pace, whether or not the answers come: a slow answer does not make the next one late. */
@@ -332,23 +220,11 @@ interface Spell {
   name: string
   seen: Seen
   outcome: Outcome
-  logBytes: number
   grownMb: number
 }
 
-interface Measured {
-  quiet: Seen[]
-  measured: Spell[]
-  frames: number
-  engine: string
-  values: { json?: boolean | undefined; seconds: string }
-}
-
-function figuresOf({ quiet, measured, frames, engine, values }: Measured): object {
-  const limit = percentile(
-    quiet.map(({ warm }) => percentile(warm, 0.99)),
-    0.5,
-  )
+function figuresOf(quiet: readonly Seen[], measured: readonly Spell[]) {
+  const limit = median(quiet.map(({ warm }) => percentile(warm, 0.99)))
   const shown = (seen: Seen) => ({
     warm_p50_ms: round(percentile(seen.warm, 0.5)),
     warm_p99_ms: round(percentile(seen.warm, 0.99)),
@@ -358,40 +234,23 @@ function figuresOf({ quiet, measured, frames, engine, values }: Measured): objec
     save_ms: round(Math.max(...seen.save)),
     failed: seen.failed,
   })
-  const rowOf = (spells: Spell[]) => {
-    const sorted = spells.map((spell) => ({ ...spell, ...shown(spell.seen) })).sort((a, b) => a.ratio - b.ratio)
-    const { seen, name, logBytes, grownMb: _, ...middle } = sorted[Math.floor(sorted.length / 2)]!
-    const worst = {
-      worst_ratio: sorted.at(-1)!.ratio,
+  const rowOf = (spells: readonly Spell[]) => {
+    const sorted = spells.map(({ seen, ...spell }) => ({ ...spell, ...shown(seen) })).sort((a, b) => a.ratio - b.ratio)
+    const { name: _, grownMb, ...middle } = sorted[Math.floor(sorted.length / 2)]!
+    return {
+      ...middle,
       livez_ms: Math.max(...sorted.map(({ livez_ms }) => livez_ms)),
-      grown_mb: Math.max(...spells.map((spell) => spell.grownMb)),
+      grown_mb: Math.max(grownMb, ...spells.map((spell) => spell.grownMb)),
     }
-    return { ...middle, ...worst, log_bytes: logBytes }
   }
   const rows = Object.fromEntries([...Map.groupBy(measured, ({ name }) => name)].map(([n, all]) => [n, rowOf(all)]))
-  if (!values.json) {
-    console.log(`${frames} frames, ${engine}; quiet: p99 of warm reads ${round(limit)} ms`)
-    console.table(
-      Object.fromEntries([
-        ...quiet.map((seen, n) => [`quiet ${n + 1}`, shown(seen)]),
-        ...Object.entries(rows).map(([name, { outcome, ...row }]) => [
-          name,
-          { ...row, outcome: JSON.stringify(outcome) },
-        ]),
-      ]),
-    )
-  }
+  console.table(rows, ['ratio', 'warm_p50_ms', 'warm_p99_ms', 'livez_ms', 'cold_ms', 'save_ms', 'failed', 'grown_mb'])
   const all = Object.values(rows)
   return {
-    bench: 'starve',
-    frames,
-    engine,
     ratio: Math.max(...all.map(({ ratio }) => ratio)),
     ratio_of: '99th percentile of warm reads beside the worst client ÷ the same without one, median of its spells',
-    worst_ratio: Math.max(...all.map(({ worst_ratio }) => worst_ratio)),
     livez_ms: Math.max(...all.map(({ livez_ms }) => livez_ms)),
     quiet_p99_ms: round(limit),
-    quiet: quiet.map(shown),
     rows,
   }
 }

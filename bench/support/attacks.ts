@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { Agent, request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
-import { json } from 'node:stream/consumers'
 import { generateKey } from '../../src/library/accounts/keys.ts'
 import { SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
-import { SEED_WORDS } from './library.ts'
+import { twoWords } from './cold-questions.ts'
 
 /** What a hostile client knows of the service that it attacks. */
 export interface Target {
@@ -30,7 +29,7 @@ export interface Target {
 /** How requests of a client ended: how many of each status; `0` for a broken connection. */
 export type Outcome = Record<string, number>
 
-interface Asked {
+export interface Asked {
   method?: string
   path: string
   headers?: Record<string, string>
@@ -39,30 +38,33 @@ interface Asked {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
+/** The status of the answer, 0 without one. */
+async function send({ port, address }: Target, { method = 'GET', path, headers = {}, body }: Asked, agent: Agent) {
+  const sent = request({ host: '127.0.0.1', localAddress: address, port, agent, method, path, headers })
+  try {
+    sent.end(body)
+    const [res] = (await once(sent, 'response')) as [IncomingMessage]
+    await once(res.resume(), 'close')
+    return res.statusCode!
+  } catch {
+    return 0
+  }
+}
+
 /** Sends requests one after the other on each of `connections`, until the time or the requests are over. */
 async function flood(
-  { port, address, seconds }: Target,
+  target: Target,
   { connections, most = 20_000 }: { connections: number; most?: number },
   ask: (n: number) => Asked,
 ): Promise<Outcome> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const until = performance.now() + seconds * 1000
+  const until = performance.now() + target.seconds * 1000
   const outcome: Outcome = {}
   let n = 0
-  const send = ({ method = 'GET', path, headers = {}, body }: Asked) =>
-    new Promise<number>((resolve) => {
-      const options = { host: '127.0.0.1', localAddress: address, port, agent, method, path, headers }
-      const sent = request(options, (res) => {
-        res.resume()
-        res.once('close', () => resolve(res.statusCode!))
-      })
-      sent.once('error', () => resolve(0))
-      sent.end(body)
-    })
   await Promise.all(
     Array.from({ length: connections }, async () => {
       while (performance.now() < until && n < most) {
-        const status = await send(ask(n++))
+        const status = await send(target, ask(n++), agent)
         outcome[status] = (outcome[status] ?? 0) + 1
       }
     }),
@@ -93,9 +95,7 @@ async function hold({ port, address, seconds }: Target, count: number, text: str
   return outcome
 }
 
-const { adjectives, things } = SEED_WORDS
 const at = <T>(list: readonly T[], n: number): T => list[n % list.length]!
-const twoWords = (n: number) => `${at(adjectives, n)} ${at(things, n * 7 + Math.floor(n / things.length))}`
 
 const exportRequest = ({ boardId, key }: Target) =>
   `GET /api/boards/${boardId}/export HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
@@ -155,7 +155,6 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
       path: `/boards/${target.boardId}/export?format=${at(['json', 'csv', 'zzz'], n)}`,
       headers: { cookie: target.cookie },
     })),
-  'unpins and undos': unpinsAndUndos,
   uploads: (target) =>
     flood(target, { connections: 8, most: 120 }, () => ({
       method: 'POST',
@@ -176,32 +175,6 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
           `&surface=${at(SURFACES, Math.floor(n / SUBJECTS.length))}&page=${1 + Math.floor(n / 500)}`,
       }
     }),
-}
-
-/** Takes 500 neighbours from a full board and puts them back, until the budget ends. */
-async function unpinsAndUndos(target: Target): Promise<Outcome> {
-  const { port, address, seconds, boardId, cookie, form, frameIds } = target
-  const until = performance.now() + seconds * 1000
-  const outcome: Outcome = {}
-  const post = (path: string, fields: readonly (readonly [string, string])[]) =>
-    new Promise<{ undo?: string }>((resolve) => {
-      const headers = { cookie, accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
-      const sent = request({ host: '127.0.0.1', localAddress: address, port, method: 'POST', path, headers }, (res) => {
-        outcome[res.statusCode!] = (outcome[res.statusCode!] ?? 0) + 1
-        void json(res).then(
-          (answer) => resolve(answer as { undo?: string }),
-          () => resolve({}),
-        )
-      })
-      sent.once('error', () => resolve({}))
-      sent.end(new URLSearchParams([['form', form], ...fields.map(([name, value]) => [name, value])]).toString())
-    })
-  const some = frameIds.slice(1_000, 1_500).map((id) => ['frame', id] as const)
-  while (performance.now() < until) {
-    const { undo } = await post('/web/unpins', [['board', boardId], ...some])
-    if (undo) await post('/web/undo', [['removal', undo]])
-  }
-  return outcome
 }
 
 async function noiseOf({ port, address, seconds }: Target): Promise<number> {

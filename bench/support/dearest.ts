@@ -5,19 +5,21 @@ import { findBoard } from '../../src/library/collections/boards.ts'
 import { unpinFrames } from '../../src/library/collections/pins.ts'
 import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
-import { SEED_WORDS } from './library.ts'
-import { METHODS, rpc } from './methods.ts'
+import { ARGUMENTS_OF_TOOLS, METHODS, rpc, words, year } from './dearest-tools.ts'
 import { APP_ADDRESS, SIGN_IN_REQUESTS } from './sign-in-requests.ts'
 import {
   anotherAccount,
   anotherKey,
-  anotherPerson,
+  codeFor,
   commonTechnique,
   deadEvents,
   fullBoard,
   keyed,
   MOST,
+  newDraft,
+  newPerson,
   newSlug,
+  newSubscription,
   newUpload,
   part,
   putPart,
@@ -51,12 +53,15 @@ export function dearestOf(name: string): Dearest {
 /** Actions and endpoints whose only content is their path. */
 const BODILESS = /\/(share|unshare|cancel|finish|test|retry|dismiss|restore|rotate|revoke|secret|pause|resume)$/
 
+/** Fields of a form, some of them several times. */
+type Form = Record<string, string | string[]>
+
 interface Asked {
   /** Instead of those that the name of a parameter stands for. */
   params?: Record<string, string>
   query?: Record<string, string>
   json?: unknown
-  form?: [string, string][]
+  form?: Form
   tool?: object
   /** Instead of the owner of everything. */
   as?: Pick<World, 'cookie' | 'form'>
@@ -78,7 +83,11 @@ function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent
     ? keyed(world, asked.json !== undefined)
     : { cookie: world.cookie, ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) }
   const json = asked.json === undefined ? undefined : JSON.stringify(asked.json)
-  const form = new URLSearchParams([['form', world.form], ...(asked.form ?? [])])
+  const form = new URLSearchParams(
+    Object.entries({ form: world.form, ...asked.form }).flatMap(([name, given]) =>
+      [given].flat().map((value) => [name, value]),
+    ),
+  )
   const body = isForm ? form.toString() : json
   const { headers: more, ...init } = asked.init ?? {}
   if (init.body instanceof FormData) delete headers['content-type']
@@ -95,6 +104,7 @@ function standsFor(pattern: string, param: string, world: World, n: number): str
   if (param === 'frameId') return frames[n]!
   if (pattern.includes('/boards/:id/timeline')) return world.film
   if (/\/boards\/:id/.test(pattern)) return board
+  if (pattern.includes('/drafts/:id')) return world.draft
   if (pattern.includes('/webhooks/:id')) return world.webhooks[n]!
   if (param === 'eventId') return randomUUID()
   if (/\/videos\/:id/.test(pattern)) return videos[n]!
@@ -102,56 +112,44 @@ function standsFor(pattern: string, param: string, world: World, n: number): str
   throw new Error(`bench/support/dearest.ts does not know what ${param} of ${pattern} stands for.`)
 }
 
-/** Words that most frames have, and none together: no answer is in memory. */
-function words(n: number, count = 3): string {
-  const { adjectives, things, screen } = SEED_WORDS
-  return [adjectives, things, screen]
-    .slice(0, count)
-    .map((list) => list[n % list.length])
-    .join(' ')
-}
+/** Acts on a full board that nothing else needs. */
+const onFullBoard = async ({ db, accountId, frames }: World): Promise<Asked> => ({
+  params: { id: await fullBoard(db, accountId, frames) },
+})
+/** A draft that ends with the request, or none under way, so that another one may begin. */
+const onDraft = async ({ db, accountId }: World): Promise<Asked> => ({
+  params: { id: await newDraft(db, accountId) },
+})
+const afterDraft =
+  (asked: (n: number, world: World) => Asked) =>
+  async (world: World, n: number): Promise<Asked> => ({ ...(await onDraft(world)), ...asked(n, world) })
+/** Acts on a technique that many frames have. */
+const onTechnique =
+  (asked: (world: World) => Asked) =>
+  async (world: World): Promise<Asked> => ({ params: { slug: await commonTechnique(world.db) }, ...asked(world) })
+/** Acts on an account that nothing else needs. */
+const onAccount =
+  (asked: Asked) =>
+  async ({ db }: World) => ({ params: { id: await anotherAccount(db) }, ...asked })
 
-const year = { from: '2026-01-01', to: '2026-12-31' }
-const framesNamed = (world: World, from: number, count = MOST.frames): [string, string][] =>
-  world.frames.slice(from, from + count).map((id) => ['frame', id])
+const framesNamed = ({ frames }: World, from: number): Form => ({ frame: frames.slice(from, from + MOST.frames) })
 
-const texts = (slug: string): [string, string][] => [
-  ['slug', slug],
-  ['name', slug],
-  ['description', 'd'.repeat(300)],
-  ['recognise', 'r'.repeat(300)],
-  ['aliases', Array.from({ length: 20 }, () => newSlug()).join('\n')],
-]
+const texts = (slug: string) => ({
+  name: slug,
+  description: 'd'.repeat(300),
+  recognise: 'r'.repeat(300),
+  aliases: Array.from({ length: 20 }, () => newSlug()).join('\n'),
+})
 
-const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = {
-  search_frames: (_, n) => ({ query: words(n), limit: 100, detail: 'full' }),
-  browse_frames: (_, n) => ({ page: 20 + n, limit: 100, detail: 'full' }),
-  search_library: (_, n) => ({ query: words(n) }),
-  find_similar_frames: ({ frames }, n) => ({ frame_id: frames[n], limit: 100, detail: 'full' }),
-  list_techniques: (_, n) => ({ query: 'e'.repeat(n + 1) }),
-  get_video_frames: ({ videos }, n) => ({ video_id: videos.slice(n * 10, n * 10 + 10), limit: 100, detail: 'full' }),
-  list_boards: () => ({ limit: 100 }),
-  get_board: ({ board }) => ({ board_id: board, limit: 100 }),
-  export_board: ({ film }) => ({ board_id: film }),
-  list_saves: () => ({ limit: 100 }),
-  report: () => ({ of: 'saves', by: 'frame', ...year, limit: 100 }),
-  describe_film: ({ videos }, n) => ({ video_id: videos[n] }),
-  compare_films: ({ videos }, n) => ({ video_id: videos.slice(n, n + 6) }),
-  find_films: (_, n) => ({ limit: 60, min: `shots_a_minute:${n}` }),
-  video_status: ({ videos }, n) => ({ video_id: videos.slice(n, n + 20) }),
-  add_video: (_, n) => ({ url: Array.from({ length: 20 }, (__, at) => `https://a.example.com/${n}-${at}.mp4`) }),
-  find_sequences: (_, n) => ({
-    steps: [{ subject: 'text-card' }, { surface: 'screen-recording' }, { tone: 'dark' }],
-    limit: 50 + n,
-  }),
-  create_board: (_, n) => ({ name: `made ${n}` }),
-  update_board: ({ boards }, n) => ({ board_id: boards[n], description: `${n}${MOST.note}`.slice(0, 2_000) }),
-  pin_frame: ({ board, frames }, n) => ({
-    board_id: board,
-    frame_ids: frames.slice(n * 100, n * 100 + 100),
-    note: `${n}${MOST.note}`.slice(0, 2_000),
-    position: 0,
-  }),
+const FILM_BYTES = 16 * 1024 * 1024
+const sentFilm = (n: number): Asked => ({
+  init: { body: new Uint8Array(FILM_BYTES).fill(n), headers: { 'content-type': 'video/mp4' } },
+})
+const filmOfForm = (n: number, { form }: World): Asked => {
+  const body = new FormData()
+  body.set('form', form)
+  body.set('file', new Blob([new Uint8Array(FILM_BYTES).fill(100 + n)]), 'f.mp4')
+  return { init: { body } }
 }
 
 /** Every figure of the log for a year, the most rows. */
@@ -161,11 +159,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   ...Object.fromEntries(
     Object.entries(ARGUMENTS_OF_TOOLS).map(([name, make]) => [name, (world, n) => ({ tool: make(world, n) })]),
   ),
-  save_frame: ({ frames }, n) => ({ tool: { frame_ids: frames.slice(5_100 + n * 100, 5_200 + n * 100) } }),
-  unsave_frame: ({ frames }, n) => ({ tool: { frame_ids: frames.slice(n * 100, n * 100 + 100) } }),
-  unpin_frame: ({ board, frames }, n) => ({
-    tool: { board_id: board, frame_ids: frames.slice(4_000 + n * 100, 4_100 + n * 100) },
-  }),
   delete_board: async ({ db, accountId, frames }) => ({
     tool: { board_id: await fullBoard(db, accountId, frames), confirm: true },
   }),
@@ -190,14 +183,8 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     const slug = newSlug()
     return { json: { slug, name: slug, description: 'd'.repeat(300), aliases: [newSlug(), newSlug()] } }
   },
-  'PATCH /api/techniques/:slug': async ({ db }) => ({
-    params: { slug: await commonTechnique(db) },
-    json: { slug: newSlug() },
-  }),
-  'POST /api/techniques/:slug/merge': async ({ db, slugs }) => ({
-    params: { slug: await commonTechnique(db) },
-    json: { into: slugs[0] },
-  }),
+  'PATCH /api/techniques/:slug': onTechnique(() => ({ json: { slug: newSlug() } })),
+  'POST /api/techniques/:slug/merge': onTechnique(({ slugs }) => ({ json: { into: slugs[0] } })),
   'DELETE /api/technique-suggestions/:slug': () => ({ params: { slug: newSlug() } }),
   'GET /api/brands': (_, n) => ({ query: { limit: String(100 + n) } }),
   'GET /api/oembed': ({ frames }, n) => ({ query: { url: `${APP_ADDRESS}/frames/${frames[n]}` } }),
@@ -206,9 +193,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'GET /api/boards': () => ({ query: { limit: '100' } }),
   'POST /api/boards': (_, n) => ({ json: { name: `b${n}` } }),
   'PATCH /api/boards/:id': (_, n) => ({ json: { description: `${n}${MOST.note}`.slice(0, 2_000) } }),
-  'DELETE /api/boards/:id': async ({ db, accountId, frames }) => ({
-    params: { id: await fullBoard(db, accountId, frames) },
-  }),
+  'DELETE /api/boards/:id': onFullBoard,
   'POST /api/boards/:id/frames': async ({ db, accountId, board, frames }, n) => {
     const frameIds = frames.slice(n * 500, n * 500 + 500)
     await unpinFrames(db, { accountId, boardId: board, frameIds })
@@ -224,10 +209,10 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     return { params: { token } }
   },
   'POST /api/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
-  'POST /api/videos': (_, n) => ({
-    init: { body: new Uint8Array(16 * 1024 * 1024).fill(n), headers: { 'content-type': 'video/mp4' } },
-  }),
-  'PATCH /api/accounts/:id': async ({ db }) => ({ params: { id: await anotherAccount(db) }, json: { plan: 'pro' } }),
+  'POST /api/videos': (_, n) => sentFilm(n),
+  'POST /api/drafts': afterDraft(sentFilm),
+  'DELETE /api/drafts/:id': onDraft,
+  'PATCH /api/accounts/:id': onAccount({ json: { plan: 'pro' } }),
   'GET /api/events': () => ({ query: { limit: '1000' } }),
   'GET /api/events/dead': () => ({ query: { limit: '1000' } }),
   'GET /api/events/dead/:eventId': async ({ db }) => ({ params: { eventId: (await deadEvents(db))[0]! } }),
@@ -270,65 +255,41 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /web/saves': (world, n) => ({ form: framesNamed(world, n * 500) }),
   'POST /web/unsaves': (world, n) => ({ form: framesNamed(world, n * 500) }),
   'POST /web/saved': (world, n) => ({ form: framesNamed(world, n * 500) }),
-  'POST /web/pins': (world, n) => ({
-    form: [['board', world.board], ['note', MOST.note], ...framesNamed(world, n * 500)],
-  }),
-  'POST /web/unpins': (world, n) => ({ form: [['board', world.board], ...framesNamed(world, n * 500)] }),
+  'POST /web/pins': (world, n) => ({ form: { board: world.board, note: MOST.note, ...framesNamed(world, n * 500) } }),
+  'POST /web/unpins': (world, n) => ({ form: { board: world.board, ...framesNamed(world, n * 500) } }),
   'POST /web/undo': async ({ db, accountId, frames }) => {
     const boardId = await fullBoard(db, accountId, frames)
     const { undo } = await removePinsWithUndo(db, { accountId, boardId, frameIds: frames.slice(0, 500) })
-    return { form: [['removal', undo!]] }
+    return { form: { removal: undo! } }
   },
-  'POST /web/boards': (world, n) => ({ form: [['name', `w${n}`], ...framesNamed(world, n * 500)] }),
-  'POST /web/boards/:id/rename': (_, n) => ({ form: [['name', `r${n}`]] }),
-  'POST /web/boards/:id/cover': ({ board, frames }) => ({ params: { id: board }, form: [['cover', frames[4_999]!]] }),
-  'POST /web/boards/:id/delete': async ({ db, accountId, frames }) => ({
-    params: { id: await fullBoard(db, accountId, frames) },
-  }),
-  'POST /web/boards/:id/note': ({ frames }, n) => ({
-    form: [
-      ['frame', frames[4_990 + n]!],
-      ['note', MOST.note],
-    ],
-  }),
+  'POST /web/boards': (world, n) => ({ form: { name: `w${n}`, ...framesNamed(world, n * 500) } }),
+  'POST /web/boards/:id/rename': (_, n) => ({ form: { name: `r${n}` } }),
+  'POST /web/boards/:id/cover': ({ board, frames }) => ({ params: { id: board }, form: { cover: frames[4_999]! } }),
+  'POST /web/boards/:id/delete': onFullBoard,
+  'POST /web/boards/:id/note': ({ frames }, n) => ({ form: { frame: frames[4_990 + n]!, note: MOST.note } }),
   'POST /web/boards/:id/move': async ({ db, accountId, board, frames }, n) => {
     const { version } = await findBoard(db, { accountId, boardId: board })
     return {
-      form: [
-        ['frame', frames[4_990 + n]!],
-        ['place', `${n + 1}`],
-        ['version', version],
-      ],
+      form: { frame: frames[4_990 + n]!, place: `${n + 1}`, version },
     }
   },
   'POST /web/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
   'POST /web/boards/:id/unshare': ({ boards }, n) => ({ params: { id: boards[n]! } }),
-  'POST /web/keys': (_, n) => ({
-    form: [
-      ['name', `k${n}`],
-      ['scope', 'saves:read'],
-      ['expires', '7'],
-    ],
-  }),
-  'POST /web/keys/:id/rotate': async (world) => ({ params: { id: await anotherKey(world) }, form: [['grace', '0']] }),
+  'POST /web/keys': (_, n) => ({ form: { name: `k${n}`, scope: 'saves:read', expires: '7' } }),
+  'POST /web/keys/:id/rotate': async (world) => ({ params: { id: await anotherKey(world) }, form: { grace: '0' } }),
   'POST /web/keys/:id/revoke': async (world) => ({ params: { id: await anotherKey(world) } }),
   'POST /web/account/delete': async ({ db }) => {
-    const { email, ...as } = await anotherPerson(db)
-    return { form: [['email', email]], as }
+    const as = await newPerson(db)
+    return { form: { email: as.email }, as }
   },
-  'POST /web/sign-in': (_, n) => ({ form: [['email', `a${n}@example.org`]] }),
+  'POST /web/sign-in': (_, n) => ({ form: { email: `a${n}@example.org` } }),
   'POST /web/sign-in/confirm': async ({ db }) => ({
-    form: [['code', (await anotherPerson(db)).code]],
+    form: { code: await codeFor(db, (await newPerson(db)).email) },
     as: { cookie: '', form: '' },
   }),
-  'POST /web/sign-out': async ({ db }) => ({ as: await anotherPerson(db) }),
-  'POST /web/sign-out-everywhere': async ({ db }) => ({ as: await anotherPerson(db) }),
-  'POST /web/uploads': (_, n) => ({
-    form: [
-      ['filename', `f${n}.mp4`],
-      ['bytes', '1'],
-    ],
-  }),
+  'POST /web/sign-out': async ({ db }) => ({ as: await newPerson(db) }),
+  'POST /web/sign-out-everywhere': async ({ db }) => ({ as: await newPerson(db) }),
+  'POST /web/uploads': (_, n) => ({ form: { filename: `f${n}.mp4`, bytes: '1' } }),
   'GET /web/uploads/:id': async (world) => ({ params: { id: await newUpload(world) } }),
   'POST /web/uploads/:id/cancel': async (world) => ({ params: { id: await newUpload(world) } }),
   'POST /web/uploads/:id/finish': async (world, n) => {
@@ -340,60 +301,35 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     params: { id: await newUpload(world), n: '0' },
     init: { body: part(n), headers: { 'x-form': world.form } },
   }),
-  'POST /web/accounts/invite': () => ({ form: [['email', `${randomUUID()}@example.org`]] }),
-  'POST /web/accounts/:id/plan': async ({ db }) => ({
-    params: { id: await anotherAccount(db) },
-    form: [['plan', 'pro']],
-  }),
-  'POST /web/accounts/:id/disable': async ({ db }) => ({
-    params: { id: await anotherAccount(db) },
-    form: [['disabled', '1']],
-  }),
+  'POST /web/accounts/invite': () => ({ form: { email: `${randomUUID()}@example.org` } }),
+  'POST /web/accounts/:id/plan': onAccount({ form: { plan: 'pro' } }),
+  'POST /web/accounts/:id/disable': onAccount({ form: { disabled: '1' } }),
   'POST /web/shares/end': async ({ db, accountId, boards }, n) => {
     const { token } = await shareBoard(db, { accountId, boardId: boards[n]! })
-    return { form: [['link', `/shared/${token}`]] }
+    return { form: { link: `/shared/${token}` } }
   },
-  'POST /web/techniques': () => ({ form: texts(newSlug()) }),
-  'POST /web/techniques/:slug/edit': async ({ db }) => ({
-    params: { slug: await commonTechnique(db) },
-    form: texts(newSlug()).slice(1),
-  }),
-  'POST /web/techniques/:slug/rename': async ({ db }) => ({
-    params: { slug: await commonTechnique(db) },
-    form: [['slug', newSlug()]],
-  }),
-  'POST /web/techniques/:slug/retire': async ({ db }) => ({
-    params: { slug: await commonTechnique(db) },
-    form: [['retired', '1']],
-  }),
-  'POST /web/techniques/:slug/merge': async ({ db, slugs }) => ({
-    params: { slug: await commonTechnique(db) },
-    form: [
-      ['into', slugs[0]!],
-      ['sure', '1'],
-    ],
-  }),
-  'POST /web/suggestions/:slug/alias': ({ slugs }) => ({ params: { slug: newSlug() }, form: [['of', slugs[0]!]] }),
-  'POST /web/review/:id': () => ({ form: [['subject', 'presenter']] }),
-  'POST /web/review/:id/undo': () => ({ form: [['attributes', 'subject']] }),
-  'POST /web/frames/:id/correct': (_, n) => ({
-    form: ANNOTATED.slice(0, 1).map((name) => [name, ['presenter', 'ui'][n % 2]!]),
-  }),
+  'POST /web/techniques': () => {
+    const slug = newSlug()
+    return { form: { slug, ...texts(slug) } }
+  },
+  'POST /web/techniques/:slug/edit': onTechnique(() => ({ form: texts(newSlug()) })),
+  'POST /web/techniques/:slug/rename': onTechnique(() => ({ form: { slug: newSlug() } })),
+  'POST /web/techniques/:slug/retire': onTechnique(() => ({ form: { retired: '1' } })),
+  'POST /web/techniques/:slug/merge': onTechnique(({ slugs }) => ({ form: { into: slugs[0]!, sure: '1' } })),
+  'POST /web/suggestions/:slug/alias': ({ slugs }) => ({ params: { slug: newSlug() }, form: { of: slugs[0]! } }),
+  'POST /web/review/:id': () => ({ form: { subject: 'presenter' } }),
+  'POST /web/review/:id/undo': () => ({ form: { attributes: 'subject' } }),
+  'POST /web/frames/:id/correct': (_, n) => ({ form: { [ANNOTATED[0]!]: ['presenter', 'ui'][n % 2]! } }),
   'POST /web/operator/videos': ({ spare }, n) => ({
-    form: [
-      ['act', 'delete'],
-      ['sure', '1'],
-      ...spare.slice(30 + n * 5, 35 + n * 5).map((id): [string, string] => ['video', id]),
-    ],
+    form: { act: 'delete', sure: '1', video: spare.slice(30 + n * 5, 35 + n * 5) },
   }),
-  'POST /web/videos/file': ({ form }, n) => {
-    const body = new FormData()
-    body.set('form', form)
-    body.set('file', new Blob([new Uint8Array(16 * 1024 * 1024).fill(100 + n)]), 'f.mp4')
-    return { init: { body } }
-  },
-  'POST /web/videos/check': (_, n) => ({ form: [['addresses', addressesOf(n)]] }),
-  'POST /web/videos': (_, n) => ({ form: [['addresses', addressesOf(n)]] }),
+  'POST /web/videos/file': (world, n) => filmOfForm(n, world),
+  'POST /web/drafts/file': afterDraft(filmOfForm),
+  'POST /web/drafts': afterDraft((n) => ({ form: { url: `https://example.org/${n}.mp4` } })),
+  'POST /web/drafts/:id/delete': onDraft,
+  'POST /web/subscriptions/:id/end': async (world) => ({ params: { id: await newSubscription(world) } }),
+  'POST /web/videos/check': (_, n) => ({ form: { addresses: addressesOf(n) } }),
+  'POST /web/videos': (_, n) => ({ form: { addresses: addressesOf(n) } }),
 }
 
 const addressesOf = (n: number) =>

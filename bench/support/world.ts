@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
+import { drafts } from '../../src/db/schema/drafts.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
-import { createKey, SCOPES } from '../../src/library/accounts/keys.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import { recordFilm } from '../../src/library/films/films.ts'
-import { idArray } from '../../src/library/ids.ts'
+import { recordFilm, toFilmShots } from '../../src/library/films/films.ts'
+import { idArray, randomId } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
 import { openUpload } from '../../src/library/videos/uploads.ts'
 
@@ -31,6 +32,8 @@ export interface World {
   film: string
   boards: string[]
   shareToken: string
+  /** Measured, of 200 shots. */
+  draft: string
   /** Of the service, once it runs. */
   url: string
   webhooks: string[]
@@ -48,10 +51,7 @@ export async function openWorld(db: Db): Promise<World> {
   const frames = await listIds(db, `select id from frames where video_id = any($1) order by md5(id) limit ${FRAMES}`, [
     videos.slice(0, KEPT_VIDEOS),
   ])
-  const email = `${randomUUID()}@example.org`
-  const { id: accountId } = await createAccount(db, { email, plan: 'pro', role: 'operator' })
-  const { key } = await createKey(db, { accountId, name: 'k', scopes: [...SCOPES] })
-  const { token } = (await redeemSignInCode(db, (await createSignInCode(db, { email, newPlan: null }))!))!
+  const { accountId, ...person } = await newPerson(db, 'operator')
   const board = await fullBoard(db, accountId, frames)
   const { token: shareToken } = await shareBoard(db, { accountId, boardId: board })
   const { id: film } = await createBoard(db, { accountId, name: 'as long as a timeline' })
@@ -72,9 +72,7 @@ export async function openWorld(db: Db): Promise<World> {
   return {
     db,
     accountId,
-    key,
-    cookie: `session=${token}`,
-    form: formToken(token),
+    ...person,
     frames,
     videos,
     spare: videos.slice(KEPT_VIDEOS),
@@ -90,6 +88,7 @@ export async function openWorld(db: Db): Promise<World> {
     film,
     boards,
     shareToken,
+    draft: await newDraft(db, accountId),
     url: '',
     webhooks: [],
   }
@@ -107,16 +106,37 @@ function inventedFilm(at: number): Parameters<typeof recordFilm>[2] {
   return { shots, picture, probe: { durationSec: 200 * (0.5 + at / 1000) } }
 }
 
+/** A draft that is measured. None of the account is under way then. */
+export async function newDraft(db: Db, accountId: string): Promise<string> {
+  await db.delete(drafts).where(sql`film is null`)
+  const { shots, picture, probe } = inventedFilm(0)
+  const frames = Array.from({ length: 400 }, (_, n) => ({
+    ...{ id: `${n}`, t_sec: n / 4, kind: 'cut' as const, shot_sec: null, subject: 'text-card' as const },
+    ...{ surface: null, shot: null, tone: 'dark' as const, on_screen_text: 'Ship faster with every team' },
+  }))
+  const film = { durationSec: probe.durationSec, shots: toFilmShots(shots), picture, frames }
+  const expiresAt = new Date(Date.now() + 86_400_000)
+  const id = randomUUID().replaceAll('-', '')
+  await db.insert(drafts).values({ id, accountId, title: 'd'.repeat(200), state: 'ready', film, expiresAt })
+  return id
+}
+
 async function listIds(db: Db, text: string, values: unknown[] = []): Promise<string[]> {
   const { rows } = await db.$client.query<{ id: string }>(text, values)
   return rows.map(({ id }) => id)
 }
 
-export async function fullBoard(db: Db, accountId: string, frames: readonly string[]): Promise<string> {
+/** With the longest notes, unless another is given. */
+export async function fullBoard(
+  db: Db,
+  accountId: string,
+  frames: readonly string[],
+  note: string | null = MOST.note,
+): Promise<string> {
   const { id } = await createBoard(db, { accountId, name: `full ${randomUUID()}` })
   await db.execute(sql`
     insert into board_items (board_id, frame_id, position, note)
-    select ${id}, frame_id, n, ${MOST.note}
+    select ${id}, frame_id, n, ${note}
       from unnest(${idArray(frames.slice(0, MOST.pins))}) with ordinality as f(frame_id, n)`)
   await db.execute(sql`update boards set item_count = ${MOST.pins} where id = ${id}`)
   return id
@@ -141,13 +161,18 @@ export async function commonTechnique(db: Db): Promise<string> {
   return slug
 }
 
-/** An account with a session, and a code for another one. */
-export async function anotherPerson(db: Db) {
+/** A Pro account with a key and a session. */
+export async function newPerson(db: Db, role: 'member' | 'operator' = 'member') {
   const email = `${randomUUID()}@example.org`
-  await createAccount(db, { email, plan: 'pro' })
-  const codeFor = async () => (await createSignInCode(db, { email, newPlan: null }))!.code
-  const { token } = (await redeemSignInCode(db, { code: await codeFor() }))!
-  return { email, code: await codeFor(), cookie: `session=${token}`, form: formToken(token) }
+  const { id: accountId } = await createAccount(db, { email, plan: 'pro', role })
+  const { key, record } = await createKey(db, { accountId, name: 'k' })
+  const { token } = (await redeemSignInCode(db, { code: await codeFor(db, email) }))!
+  return { email, accountId, key, keyId: record.id, cookie: `session=${token}`, form: formToken(token) }
+}
+
+/** A code that signs the owner of an address in. */
+export async function codeFor(db: Db, email: string): Promise<string> {
+  return (await createSignInCode(db, { email, newPlan: null }))!.code
 }
 
 const PART = 4 * 1024 * 1024
@@ -185,4 +210,14 @@ export async function anotherAccount(db: Db): Promise<string> {
 
 export async function anotherKey({ db, accountId }: World): Promise<string> {
   return (await createKey(db, { accountId, name: randomUUID() })).record.id
+}
+
+/** A subscription of the account's app; only an app that answers a challenge could ask for it. */
+export async function newSubscription({ db, accountId }: World): Promise<string> {
+  const id = randomId()
+  await db.execute(sql`
+    insert into subscriptions (id, account_id, key_id, name, arguments, url, secret, xid, seq, refresh_before)
+    select ${id}, ${accountId}, (select id from api_keys where account_id = ${accountId} limit 1), 'video.ready', '{}',
+           ${`https://example.org/${id}`}, 's', '0', 0, now() + interval '1 day'`)
+  return id
 }
