@@ -152,7 +152,7 @@ function addFilms(page: AddPage, deps: PageDeps): void {
     const found = await readSequences(search, publicUrl, toSequenceQuery(asked, { limit: SEQUENCES, after }))
     const where = new URLSearchParams({ ...(rest.seq === undefined && { first, between, second }), ...rest }).toString()
     const file = new URLSearchParams({ ...asked, limit: String(SEQUENCES), ...(after && { after }) }).toString()
-    const body = sequencesPage({ first, between, second, own: rest.seq, where, file, ...found })
+    const body = sequencesPage({ seq: asked.seq, where, file, ...found })
     return { title: 'Sequences', current: 'films', body }
   })
 }

@@ -6,11 +6,8 @@ import { clock, counted, valueLabel } from './words.ts'
 type Page = Awaited<ReturnType<typeof readSequences>>
 type Found = Page['sequences'][number]
 interface SequencesData extends Page {
-  first: string
-  between: string
-  second: string
-  /** What is asked for in its own form, where the fields of the page do not tell it. */
-  own: string | undefined
+  /** What is asked for. */
+  seq: string
   /** The query of this page, and of the same as a file. */
   where: string
   file: string
@@ -25,11 +22,13 @@ const BETWEEN = [
 
 /** `/sequences`: one thing after another in a film. It works without script. */
 export function sequencesPage(given: SequencesData): Html {
-  const { first, between, second, own, where, file, sequences, films, unknown, next } = given
+  const { seq, where, file, sequences, films, unknown, next } = given
+  const [first = '', between = '', second = '', ...more] = seq.split('~')
+  const isInForm = isStep(first) && isStep(second) && BETWEEN.some(([value]) => value === between) && more.length === 0
   const hidden = unknown > 0 && ` ${counted(unknown, 'frame')} without a value could hide more.`
   return html`<header class="entity"><h1>Sequences</h1>
 <p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
-${films === 1 ? 'has' : 'have'} ${own === undefined ? 'both' : html`all of <code>${own}</code>`}.${hidden}</p></header>
+${films === 1 ? 'has' : 'have'} ${isInForm ? 'both' : html`all of <code>${seq}</code>`}.${hidden}</p></header>
 <form class="sorting" action="/sequences"><label>First <select name="first">${choices(first)}</select></label>
 <label>Between <select name="between">${options(BETWEEN, between)}</select></label>
 <label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
@@ -38,6 +37,9 @@ ${sequences.length === 0 && html`<p class="empty">No film has one after the othe
 ${nextPage(next && `/sequences?${where}&after=${next}`)}
 ${sequences.length > 0 && exportsPanel('Take them along', '/api/sequences/timeline', file)}`
 }
+
+const isStep = (step: string): boolean =>
+  Object.entries(SEQUENCE_STEPS).some(([name, values]) => values.some((value) => step === `${name}.${value}`))
 
 function choices(chosen: string): Html[] {
   return Object.entries(SEQUENCE_STEPS).map(
