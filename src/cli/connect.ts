@@ -32,7 +32,7 @@ export function defineConnect(group: Command): void {
     .argument('<folder>', 'where to write')
     .requiredOption('--name <name>', 'of the server, in reverse DNS, such as org.example/frames')
     .option('--url <address>', 'another address than PUBLIC_URL')
-    .option('--key <key>', "an operator's key (default: FRAMES_KEY, or without --url that of the first start)")
+    .option('--key <key>', "an operator's key (default without --url: that of the first start)")
     .option('--image <reference>', 'your published image, such as ghcr.io/example/frames:0.1.0')
     .option('--account <email>', 'also fill a test account for reviewers, and print its sign-in link')
     .action(pack)

@@ -99,14 +99,17 @@ export function answers<Given extends unknown[]>(
 }
 
 /**
- * The key to send to the service at `base`: the given one, FRAMES_KEY, or that of the first start. The last opens this
- * installation, so no address beside its own may see it.
+ * The key to send to the service at `base`: the given one, or that of the first start. The latter opens this
+ * installation, so no address beside its own may see it. `others`: how else a key may be given.
  */
-export function keyFor(base: string, config: Config, { key, url }: { key?: string; url?: string }): string {
-  const named = key ?? process.env.FRAMES_KEY
-  if (named !== undefined) return named
+export function keyFor(
+  base: string,
+  config: Config,
+  { key, url, others = '' }: { key?: string | undefined; url?: string | undefined; others?: string },
+): string {
+  if (key !== undefined) return key
   if (url !== undefined && base !== config.publicUrl)
-    throw usage(`No key for ${base} is given. Name one with --key or FRAMES_KEY.`)
+    throw usage(`No key for ${base} is given. Name one with --key${others}.`)
   try {
     return readFileSync(join(config.dataDir, 'operator-key'), 'utf8').trim()
   } catch {

@@ -27,7 +27,8 @@ export function defineDraft(command: Command): void {
 async function score(source: string, { url, key, keep, json }: DraftOptions): Promise<void> {
   const config = configOrExit()
   const base = (url ?? readRunFile(config.dataDir)?.api ?? config.publicUrl).replace(/\/+$/, '')
-  const authorization = `Bearer ${keyFor(base, config, { key, url })}`
+  const named = key ?? (process.env.FRAMES_KEY || undefined)
+  const authorization = `Bearer ${keyFor(base, config, { key: named, url, others: ' or FRAMES_KEY' })}`
   const ask = async (method: string, path: string, body?: BodyInit, headers: object = {}) => {
     const init = { method, headers: { authorization, ...headers }, ...(body === undefined ? {} : { body }) }
     const answer = await fetch(base + path, init).catch(() => undefined)

@@ -42,7 +42,10 @@ test('who asks for what another address has asked for does not wait behind its q
   const queued = ask('192.0.2.1', 'terminal', load)
   const other = await ask('192.0.2.2', 'terminal', load)
   expect(other.value).toEqual({ n: 1 })
-  slow.resolve({})
-  await first
+  // Who joins a load that runs takes no turn from its own searches.
+  const joined = ask('192.0.2.2', 'slow', async () => ({ n: 'never' }))
+  await ask('192.0.2.2', 'editor', load)
+  slow.resolve({ n: 'slow' })
+  expect([await first, await joined].map(({ value }) => value)).toEqual([{ n: 'slow' }, { n: 'slow' }])
   expect((await queued).value).toEqual({ n: 1 })
 })

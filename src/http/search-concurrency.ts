@@ -5,7 +5,7 @@ import type { Versioned, VersionedCache } from './versioned-cache.ts'
 /** Runs an act in the turn of a subject. @throws AppError unavailable */
 export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>
 
-/** A search holds one of the 16 connections, with Meilisearch two at times. The others check keys and versions. */
+/** A search holds one to three of the 16 connections at a time. Checks of keys and versions share the others. */
 const MAX = 12
 const WAIT_MS = 10_000
 
@@ -26,8 +26,8 @@ export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(1, availableParal
 }
 
 /**
- * A kept value, or one that is loaded. Who joins the load of another takes a turn of his own too: nobody waits behind
- * the queue of another address, nor is refused for it. @throws AppError unavailable
+ * A kept value, one that is being loaded, or one that is loaded in the turn of the subject. A load begins within a
+ * turn: nobody waits behind the queue of another address, nor is refused for it. @throws AppError unavailable
  */
 export async function keptOrInTurn<T extends object>(
   { kept, takeTurn }: { kept: VersionedCache<object>; takeTurn: TakeTurn },
@@ -35,5 +35,6 @@ export async function keptOrInTurn<T extends object>(
   load: () => Promise<T>,
 ): Promise<Versioned<T>> {
   const get = async () => kept.getOrLoad(key, load)
-  return kept.isKept(key, await kept.version()) ? get() : takeTurn(subject, get)
+  const version = await kept.version()
+  return kept.isKept(key, version) || kept.isLoading(key, version) ? get() : takeTurn(subject, get)
 }

@@ -79,6 +79,8 @@ export interface VersionedCache<V extends object> {
   /** The value kept for a key under the current version. Also undefined while the version itself is unknown. */
   peek(key: string): Versioned<V> | undefined
   isKept(key: string, version: string): boolean
+  /** Whether a shared load of it is under way. */
+  isLoading(key: string, version: string): boolean
   /**
    * The value of a key: from memory, else from `load`, which runs once for all concurrent callers (`shared: false`:
    * once for each). A failed load is not kept. A key belongs to one type of value.
@@ -120,6 +122,8 @@ export function openVersionedCache<V extends object>({
     return entry && (entry.version === version || entry.version === readModel.first()) ? entry : undefined
   }
 
+  const nameOf = (key: string, version: string, epoch: number) => `${epoch} ${version} ${key}`
+
   async function start(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
     const value = await load()
     if (readModel.epoch() === epoch && keeps(value)) kept.set(key, { value, version })
@@ -127,7 +131,7 @@ export function openVersionedCache<V extends object>({
   }
 
   function startOnce(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
-    const name = `${epoch} ${version} ${key}`
+    const name = nameOf(key, version, epoch)
     let value = loading.get(name)
     if (!value) {
       value = start(key, version, epoch, load).finally(() => loading.delete(name))
@@ -146,6 +150,7 @@ export function openVersionedCache<V extends object>({
       return find(key, undefined)
     },
     isKept: (key, version) => find(key, version) !== undefined,
+    isLoading: (key, version) => loading.has(nameOf(key, version, readModel.epoch())),
     getOrLoad<T extends V>(key: string, load: () => Promise<T>, { shared = true } = {}) {
       const epoch = readModel.epoch()
       const findOrLoad = (version: string): Versioned<T> | Promise<Versioned<T>> => {

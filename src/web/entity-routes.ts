@@ -134,7 +134,9 @@ function addFilms(page: AddPage, deps: PageDeps): void {
   const coldPoints = ({ videos = [] }: { videos?: readonly string[] }) => Math.min(videos.length, 6) * POINTS.search
   page('/compare', { parameters: compareParameters, coldPoints }, async ({ query: { videos = [] } }) => {
     const chosen = await requireCompared(deps, videos)
-    const read = await Promise.all(chosen.map(({ id }) => readFilm(deps, id)))
+    // One after the other: a page of many films is still one search.
+    const read: Awaited<ReturnType<typeof readFilm>>[] = []
+    for (const { id } of chosen) read.push(await readFilm(deps, id))
     return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
   })
 

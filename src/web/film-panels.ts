@@ -196,11 +196,14 @@ const EXPORTS = [
   ['csv', 'a spreadsheet', 'shot list'],
 ] as const
 
-/** Links to a timeline for each editing program. `query` is of the address, without its `?`. */
+/**
+ * Links to a timeline for each editing program. `query` is of the address, without its `?`. Without `download`, with
+ * which a browser would not show why a file is refused.
+ */
 export function exportList(path: string, query = ''): Html[] {
   return EXPORTS.map(([ending, program, name]) => {
     const more = query && `${ending.includes('?') ? '&' : '?'}${query}`
-    return html`<li><a href="${path}.${ending}${more}" download>For ${program}
+    return html`<li><a href="${path}.${ending}${more}">For ${program}
 <span class="hint">${name}</span></a></li>`
   })
 }

@@ -50,14 +50,14 @@ test('without a service a command is unavailable, which is another exit code tha
 
 test('the key of the first start is sent to no other service', () => {
   const elsewhere = ['--url', 'http://127.0.0.1:1']
-  for (const command of [
-    ['draft', 'cut.mp4'],
-    ['connect', 'pack', dataDir, '--name', 'org.example/frames'],
-  ])
-    expect(frames(...command, ...elsewhere)).toMatchObject({
-      code: 2,
-      stderr: 'No key for http://127.0.0.1:1 is given. Name one with --key or FRAMES_KEY.\n',
-    })
+  const refusal = 'No key for http://127.0.0.1:1 is given. Name one with --key'
+  expect(framesWith({ FRAMES_KEY: '' }, 'draft', 'cut.mp4', ...elsewhere)).toMatchObject({
+    code: 2,
+    stderr: `${refusal} or FRAMES_KEY.\n`,
+  })
+  // A member's key would list fewer tools.
+  const pack = ['connect', 'pack', dataDir, '--name', 'org.example/frames', ...elsewhere]
+  expect(framesWith({ FRAMES_KEY: 'fl_member' }, ...pack)).toMatchObject({ code: 2, stderr: `${refusal}.\n` })
 })
 
 test('a store that does not answer is told with its address, a wrong setting with what it may be', () => {

@@ -97,7 +97,7 @@ const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { p
     most: 25,
     ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui', 'chart'][n]}` }),
   },
-  'the wall in a browser': { aim: 28, most: 35, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
+  'the wall in a browser': { aim: 28, most: 36, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
   'a save': { aim: 18, most: 19, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     aim: 40,

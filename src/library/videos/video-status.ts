@@ -116,6 +116,7 @@ function toStageReport(progress: StageProgress, video: VideoRow, now: Date) {
     total,
     // Units per second since the stage began; null before the first unit.
     rate_per_sec: done > 0 && seconds > 0 ? Math.round((done / seconds) * 100) / 100 : null,
+    // Null when it is not known, and when the stage is over.
     left_sec: finishedAt === null ? secondsLeft(progress, now) : null,
   }
 }

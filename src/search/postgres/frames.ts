@@ -34,9 +34,13 @@ export interface ReadModel {
 }
 
 /** A page of the wall. Techniques of the query are current slugs. */
-export async function findFrames(readModel: ReadModel, query: FrameQuery, techniques: NamedWords): Promise<FramePage> {
+export async function findFrames(
+  readModel: ReadModel,
+  query: FrameQuery,
+  techniqueWords: () => Promise<NamedWords>,
+): Promise<FramePage> {
   if (query.q.trim() === '') return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
-  const question = readQuestion(query.q, techniques)
+  const question = readQuestion(query.q, await techniqueWords())
   const common = await readModel.common()
   return inSnapshot(readModel.pool, async (reads) => {
     const senses = (await readSenses(reads, question.wanted, ['frames']))('frames')

@@ -3,7 +3,8 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { LibrarySearch } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
-import { openTechniqueWords, withCurrentSlugs } from '../techniques.ts'
+import { withCurrentSlugs } from '../techniques.ts'
+import { openTechniqueWords } from '../text/named-words.ts'
 import type { Question } from '../text/question.ts'
 import type { Sense } from '../text/senses.ts'
 import {
@@ -67,7 +68,7 @@ export function openPostgresSearch(
 
     async frames(query) {
       refuseDepth(query)
-      return findFrames(readModel, await withCurrentSlugs(query, techniques), await techniqueWords())
+      return findFrames(readModel, await withCurrentSlugs(query, techniques), techniqueWords)
     },
 
     videoFrames: (videoId) => loadVideoFrames(db, videoId),

@@ -5,7 +5,7 @@ import { mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../score.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
-import { type Executor, FRAMES, rowsOf } from './tables.ts'
+import { FRAMES, rowsOf, type Snapshot } from './tables.ts'
 import { quoted } from './tsquery.ts'
 import { whereOf } from './where.ts'
 
@@ -16,7 +16,7 @@ const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone
 
 /** The frames most like one, chosen among candidates from indexes. Techniques of the filters are current slugs. */
 export async function findSimilar(
-  reads: Executor,
+  reads: Snapshot,
   id: string,
   { filters, limit, otherVideos = false }: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
 ): Promise<Hit<FrameDocument>[] | undefined> {
@@ -38,7 +38,7 @@ export async function findSimilar(
 }
 
 /** Within a transaction, whose planner it sets. */
-async function candidateIds(reads: Executor, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
+async function candidateIds(reads: Snapshot, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
   // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
   await reads.execute(
     sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),

@@ -1,4 +1,5 @@
 import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
+import type { LibrarySearch } from '../library-search.ts'
 import { foreignPhrases } from './foreign-words.ts'
 import { runsOf } from './query.ts'
 import { sameAs, sameWords } from './same-words.ts'
@@ -62,9 +63,7 @@ export const namedSenses = (): (Meaning & { word: string })[] =>
   })
 
 /** The techniques of a library by slug, name and aliases. */
-export function techniqueWords(
-  techniques: readonly { slug: string; name: string; aliases: readonly string[] }[],
-): NamedWords {
+function techniqueWords(techniques: readonly { slug: string; name: string; aliases: readonly string[] }[]): NamedWords {
   return Object.fromEntries(
     tableOf(
       techniques.flatMap(({ slug, name, aliases }) =>
@@ -72,6 +71,27 @@ export function techniqueWords(
       ),
     ),
   )
+}
+
+/**
+ * What the techniques of a library are called, never older than its version: an answer read with older words would be
+ * kept under that version.
+ */
+export function openTechniqueWords({
+  version,
+  techniques,
+}: Pick<LibrarySearch, 'version' | 'techniques'>): () => Promise<NamedWords> {
+  let known: { version: string; words: Promise<NamedWords> } | undefined
+  return async () => {
+    const now = await version()
+    if (known?.version === now) return known.words
+    const read = { version: now, words: techniques().then(techniqueWords) }
+    known = read
+    read.words.catch(() => {
+      if (known === read) known = undefined
+    })
+    return read.words
+  }
 }
 
 /** What words in a row stand for beside themselves. */

@@ -114,10 +114,12 @@ async function refresh() {
   if (!page) return
   const rows = /** @type {HTMLElement[]} */ ([...page.querySelectorAll('tr[data-video]')])
   for (const row of rows) changeRow(row.dataset.video ?? '', row.outerHTML)
-  // What was added while nobody listened stands above the first row that is here: the newest come first.
+  // What was added while nobody listened stands above the first row that is here: the newest come first. A list of one
+  // state has older ones there too.
   const known = rows.findIndex(({ id }) => byId(id))
-  const isFirstPage = (new URLSearchParams(location.search).get('page') ?? '1') === '1'
-  if (isFirstPage) tellNew(rows.slice(0, known < 0 ? rows.length : known).map(({ dataset }) => dataset.video ?? ''))
+  const asked = new URLSearchParams(location.search)
+  const isNewest = (asked.get('page') ?? '1') === '1' && (asked.get('show') ?? 'all') === 'all'
+  if (isNewest) tellNew(rows.slice(0, known < 0 ? rows.length : known).map(({ dataset }) => dataset.video ?? ''))
   swap(page, 'stages')
 }
 

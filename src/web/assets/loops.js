@@ -28,7 +28,7 @@ function stop() {
 function play(owner) {
   const src = String(owner.dataset.loop)
   const still = owner.closest('.picture, .card-link')?.querySelector('img')
-  if (!still || failed.has(src)) return
+  if (!still || failed.has(src)) return stop()
   loop = new Image()
   loop.className = still.matches('.tall') ? 'tall loop' : 'loop'
   loop.alt = ''
