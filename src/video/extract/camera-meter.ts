@@ -90,7 +90,9 @@ export function createCameraMeter(): CameraMeter {
       isHeld = true
     },
     move({ startMs, endMs }) {
-      return classOf(pairs.filter((pair) => pair.fromMs >= startMs - 1 && pair.toMs <= endMs))
+      const from = firstFrom(pairs, (pair) => pair.fromMs >= startMs - 1)
+      const end = firstFrom(pairs, (pair) => pair.toMs > endMs)
+      return classOf(pairs.slice(from, end))
     },
   }
 }
@@ -126,6 +128,17 @@ function shakeOf(known: readonly Pair[]): number {
     return Math.hypot(now * pair.motion!.x - then * last.motion!.x, now * pair.motion!.y - then * last.motion!.y)
   })
   return changes.sort((one, other) => one - other)[changes.length >> 1] ?? 0
+}
+
+/** The first place of a sorted list that is far enough; its length where none is. */
+export function firstFrom<T>(sorted: readonly T[], isFar: (one: T) => boolean): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isFar(sorted[middle]!)) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 const lengthOf = ({ fromMs, toMs }: Pair): number => toMs - fromMs

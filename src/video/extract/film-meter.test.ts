@@ -1,5 +1,7 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createFrameMeter, PICTURE_BYTES } from '../shots/features.ts'
+import { createFrameMeter, type FrameFeatures, PICTURE_BYTES } from '../shots/features.ts'
 import { createFilmMeter } from './film-meter.ts'
 
 /** Pictures of 25 a second, each of one grey: `grey(tMs)`. */
@@ -46,6 +48,23 @@ test('a picture that a variable rate does not repeat is held all the same', () =
   const film = filmOf(6000, (tMs) => (tMs < 3000 ? 60 : 90), { everyMs: 3000 })
   expect(film.shot({ startMs: 0, endMs: 6000 }).held).toBe(1)
   expect(film.film([{ startMs: 0, endMs: 6000 }], 6000).measures.luma).toBeCloseTo(75, 0)
+})
+
+test('a long film in which every frame moves takes a few numbers a frame', () => {
+  setFlagsFromString('--expose-gc')
+  const gc: () => void = runInNewContext('gc')
+  const frame: FrameFeatures = createFrameMeter().measure(0, new Uint8Array(PICTURE_BYTES).fill(128))
+  const film = createFilmMeter()
+  const count = 400_000
+  const heldBytes = () => {
+    gc()
+    return process.memoryUsage().heapUsed
+  }
+  const before = heldBytes()
+  for (let n = 0; n < count; n++) film.add(Object.assign(frame, { tMs: n / 10, difference: 1.5 + (n % 7) / 10 }))
+  const bytes = (heldBytes() - before) / count
+  expect(bytes).toBeLessThan(60)
+  expect(film.shot({ startMs: 0, endMs: count / 10 })).toMatchObject(film.moving({ startMs: 0, endMs: count / 10 }))
 })
 
 test('a shot without length has neither', () => {

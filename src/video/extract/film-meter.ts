@@ -1,8 +1,8 @@
 import type { CameraMove, FilmPicture, PictureMeasure } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES, MINI_PIXELS } from '../shots/features.ts'
 import { STILL_DIFFERENCE } from '../shots/thresholds.ts'
-import { createCameraMeter } from './camera-meter.ts'
-import { type Change, jumpsIn } from './jumps.ts'
+import { createCameraMeter, firstFrom } from './camera-meter.ts'
+import { type Changes, jumpsIn } from './jumps.ts'
 
 /** A picture that stays for this long is held. */
 const HOLD_MS = 500
@@ -18,11 +18,14 @@ interface Clean {
   endMs: number
 }
 
-export interface ShotPicture {
+interface Moving {
   /** Share of the time in held pictures, 0–1. Null where the stretch has no length. */
   held: number | null
   /** 8-bit levels a second. Null where the stretch has no length. */
   motion: number | null
+}
+
+export interface ShotPicture extends Moving {
   camera: CameraMove
   /** Milliseconds at which it leaps forward. */
   jumps: number[]
@@ -31,6 +34,8 @@ export interface ShotPicture {
 /** Collects, frame by frame, what is told of whole shots and films. Afterwards it is asked. */
 export interface FilmMeter {
   add(frame: FrameFeatures): void
+  /** How much moves: a shot without its camera and its jumps, for those who ask often. */
+  moving(clean: Clean): Moving
   shot(clean: Clean): ShotPicture
   film(clean: readonly Clean[], endMs: number): WithoutSound
 }
@@ -48,37 +53,45 @@ interface Sample {
 
 export function createFilmMeter(): FilmMeter {
   // Pictures that repeat are left out: a screen recording of an hour has few others.
-  const times: number[] = []
-  const changes: Omit<Change, 'tMs'>[] = []
+  const moved: Changes = { times: [], changes: [], unchanged: [], places: [] }
+  const { times, changes } = moved
   const samples: Sample[] = []
   const camera = createCameraMeter()
   let sampledMs = Number.NEGATIVE_INFINITY
   let count = 0
 
-  function changesIn({ startMs, endMs }: Clean): Change[] {
-    const from = firstFrom(times, startMs)
-    const found: Change[] = []
-    for (let n = from; n < times.length && times[n]! < endMs; n++) found.push({ tMs: times[n]!, ...changes[n]! })
-    return found
+  const placeOf = (ms: number) => firstFrom(times, (tMs) => tMs >= ms)
+
+  function holdsIn({ startMs, endMs }: Clean): number[] {
+    const holds: number[] = []
+    let sinceMs = startMs
+    for (let n = placeOf(startMs); sinceMs < endMs; n++) {
+      const untilMs = Math.min(times[n] ?? endMs, endMs)
+      if (untilMs - sinceMs >= HOLD_MS) holds.push(untilMs - sinceMs)
+      sinceMs = untilMs
+    }
+    return holds
   }
 
-  function holdsIn(clean: Clean): number[] {
-    const instants = [clean.startMs, ...changesIn(clean).map(({ tMs }) => tMs), clean.endMs]
-    return instants.flatMap((tMs, n) => {
-      const length = n === 0 ? 0 : tMs - instants[n - 1]!
-      return length >= HOLD_MS ? length : []
-    })
+  function motionIn({ startMs, endMs }: Clean): number {
+    let total = 0
+    for (let n = placeOf(startMs), end = placeOf(endMs); n < end; n++) total += changes[n]!
+    return total / ((endMs - startMs) / 1000)
   }
 
-  function motionIn(clean: Clean): number {
-    return sum(changesIn(clean).map(({ change }) => change)) / ((clean.endMs - clean.startMs) / 1000)
+  function moving(given: Clean): Moving {
+    const clean = inside(given)
+    if (clean.endMs <= clean.startMs) return { held: null, motion: null }
+    return { held: round(sum(holdsIn(clean)) / (clean.endMs - clean.startMs)), motion: round(motionIn(clean)) }
   }
 
   return {
     add(frame) {
       if (frame.difference >= STILL_DIFFERENCE) {
         times.push(frame.tMs)
-        changes.push({ change: frame.difference, unchanged: frame.unchangedShare, place: count })
+        changes.push(frame.difference)
+        moved.unchanged.push(frame.unchangedShare)
+        moved.places.push(count)
       }
       count++
       camera.add(frame)
@@ -86,12 +99,11 @@ export function createFilmMeter(): FilmMeter {
       sampledMs = frame.tMs
       samples.push({ tMs: frame.tMs, luma: frame.luma, contrast: frame.deviation, ...coloursOf(frame.mini) })
     },
+    moving,
     shot(given) {
-      const clean = inside(given)
-      const seen = { camera: camera.move(given), jumps: jumpsIn(changesIn(clean)).map(Math.round) }
-      if (clean.endMs <= clean.startMs) return { held: null, motion: null, ...seen }
-      const held = sum(holdsIn(clean)) / (clean.endMs - clean.startMs)
-      return { held: round(held), motion: round(motionIn(clean)), ...seen }
+      const { startMs, endMs } = inside(given)
+      const jumps = jumpsIn(moved, placeOf(startMs), placeOf(endMs))
+      return { ...moving(given), camera: camera.move(given), jumps: jumps.map(Math.round) }
     },
     film(given, endMs) {
       const clean = given.map(inside).filter((one) => one.endMs > one.startMs)
@@ -182,17 +194,6 @@ function toStretches({ startMs, endMs }: Clean): Clean[] {
 /** Without its first instant and its last: their changes are those of the transitions. Both are rounded. */
 function inside({ startMs, endMs }: Clean): Clean {
   return { startMs: startMs + 1, endMs: endMs - 1 }
-}
-
-/** The first place whose value is no less. */
-function firstFrom(sorted: readonly number[], value: number): number {
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (sorted[middle]! >= value) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 function quantile(values: readonly number[], share: number): number {

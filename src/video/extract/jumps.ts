@@ -1,11 +1,12 @@
-/** A frame that differs from the one before it. */
-export interface Change {
-  tMs: number
+/** The frames that differ from the one before them, as lists side by side: a long film has millions. */
+export interface Changes {
+  /** Milliseconds. */
+  times: number[]
   /** `FrameFeatures.difference` and `unchangedShare`. */
-  change: number
-  unchanged: number
-  /** Its place among all frames, those that repeat included. */
-  place: number
+  changes: number[]
+  unchanged: number[]
+  /** Their places among all frames, those that repeat included. */
+  places: number[]
 }
 
 /** Changes on each side that a jump is measured by. */
@@ -19,22 +20,25 @@ const MOVING_SHARE = 0.75
 const UNCHANGED_SHARE = 0.96
 
 /**
- * Instants at which a filmed shot leaps forward: frames were taken out. No shot ends there. The threshold of 3 and the
- * kind of rule are those of a prototype. The others were set on stretches of seven filmed clips with 5, 15 and 30
- * frames taken out, and on the whole clips, screen recordings and motion graphics without.
+ * Instants at which a filmed shot leaps forward: frames were taken out. No shot ends there. The shot has the changes at
+ * places from `from` to before `end`. The threshold of 3 and the kind of rule are those of a prototype. The others were
+ * set on stretches of seven filmed clips with 5, 15 and 30 frames taken out, and on the whole clips, screen recordings
+ * and motion graphics without.
  */
-export function jumpsIn(changes: readonly Change[]): number[] {
-  return changes.flatMap(({ tMs, change }, n) => {
-    if (change < LEAST_CHANGE) return []
-    const around = changes.slice(Math.max(0, n - AROUND), n + AROUND + 1)
-    const others = around.filter((one) => one.tMs !== tMs)
-    if (others.length < AROUND) return []
-    const next = [n - 2, n - 1, n + 1, n + 2].map((at) => changes[at]?.change ?? 0)
-    const moving = (around.length - 1) / (around.at(-1)!.place - around[0]!.place)
-    const isCamera = moving >= MOVING_SHARE && median(others.map(({ unchanged }) => unchanged)) <= UNCHANGED_SHARE
-    const standsOut = change >= OVER_MEDIAN * median(others.map((one) => one.change))
-    return isCamera && standsOut && change >= OVER_NEXT * Math.max(...next) ? tMs : []
-  })
+export function jumpsIn({ times, changes, unchanged, places }: Changes, from: number, end: number): number[] {
+  const found: number[] = []
+  for (let n = from; n < end; n++) {
+    const change = changes[n]!
+    const [first, last] = [Math.max(from, n - AROUND), Math.min(end - 1, n + AROUND)]
+    if (change < LEAST_CHANGE || last - first < AROUND) continue
+    const others = (values: number[]) => [...values.slice(first, n), ...values.slice(n + 1, last + 1)]
+    const next = [n - 2, n - 1, n + 1, n + 2].map((at) => (at >= first && at <= last ? changes[at]! : 0))
+    const moving = (last - first) / (places[last]! - places[first]!)
+    const isCamera = moving >= MOVING_SHARE && median(others(unchanged)) <= UNCHANGED_SHARE
+    const standsOut = change >= OVER_MEDIAN * median(others(changes))
+    if (isCamera && standsOut && change >= OVER_NEXT * Math.max(...next)) found.push(times[n]!)
+  }
+  return found
 }
 
 function median(values: number[]): number {

@@ -17,10 +17,7 @@ function filmOf(
     return 1 - moved.length / Math.max(1, (endMs - startMs) / 100)
   }
   const finder = createLoopFinder({
-    shot: ({ startMs, endMs }) => ({
-      ...{ held: held(startMs, endMs), motion: motion(startMs) },
-      ...{ camera: 'static', jumps: [] },
-    }),
+    moving: ({ startMs, endMs }) => ({ held: held(startMs, endMs), motion: motion(startMs) }),
   })
   let state = 0
   return {

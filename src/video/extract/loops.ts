@@ -44,7 +44,7 @@ export interface LoopFinder {
 }
 
 /** Chooses the moving stretches of a film as it is decoded. `film` tells how much moves. */
-export function createLoopFinder(film: Pick<FilmMeter, 'shot'>): LoopFinder {
+export function createLoopFinder(film: Pick<FilmMeter, 'moving'>): LoopFinder {
   const shown: { tMs: number; small: YuvPicture }[] = []
   let last: PickCandidate['features'] | null = null
   let endMs = 0
@@ -58,7 +58,7 @@ export function createLoopFinder(film: Pick<FilmMeter, 'shot'>): LoopFinder {
     // Of what is built up and then rests, the movement lies before the frame.
     const toward = { startMs: Math.max(clean.startMs, tMs - longestMs), endMs: tMs }
     for (const stretch of [onward, toward]) {
-      const { held, motion } = film.shot(stretch)
+      const { held, motion } = film.moving(stretch)
       if (stretch.endMs - stretch.startMs < shortestMs || held === null || held >= heldShare) continue
       const pictures = picturesOf(stretch, clean)
       if (pictures.length < 2) continue
