@@ -69,6 +69,13 @@ test.each([
   expect((await shotsOf(film)).map(({ camera }) => camera)).toEqual([move])
 })
 
+test('slides with one picture each are static, the last one too', async () => {
+  const slides = `loop=11:1,setpts=2*N/TB,fps=1/2,${window('400', '200')},negate=enable='mod(n,2)'`
+  const film = ffmpeg('slides.mp4', ['-i', still], ['-vf', slides])
+  const shots = (await shotsOf(film)).map(({ startMs, camera }) => [startMs, camera])
+  expect(shots).toEqual(Array.from({ length: 12 }, (_, n) => [2000 * n, 'static']))
+})
+
 test('a page that goes up under its header is scrolled', async () => {
   const scroll = `[0]${REPEATED},crop=640:360:x=0:y='if(lt(mod(t,2),1),90*t,90*(1+floor(t/2)))'[a];[a][1]overlay`
   const film = ffmpeg('scroll.mp4', ['-i', page, '-i', header], ['-filter_complex', scroll])

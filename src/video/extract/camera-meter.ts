@@ -17,6 +17,7 @@ const SLACK_MS = 10
  * moves over ten pictures and clips, and tried on 198 over 22 others. Speeds are per cent of the picture's width a
  * second, growth is per cent a second, the rest are shares of the time.
  */
+const LEAST_SEC = 0.3
 const HELD_SHARE = 0.8
 const KNOWN_SHARE = 0.4
 const SCROLL_SHARE = 0.15
@@ -52,6 +53,7 @@ export function createCameraMeter(): CameraMeter {
   let beforeMs = Number.NaN
   let fromMs = Number.NaN
   let seenMs = Number.NaN
+  let seen = before.full.data
   let isHeld = true
   /** From `before` to the last picture that was compared with it. */
   let far = STILL
@@ -70,35 +72,45 @@ export function createCameraMeter(): CameraMeter {
     return pair
   }
 
+  function close(tMs: number, picture: Uint8Array): void {
+    pairs.push(isHeld ? heldPair(fromMs, tMs) : compare(tMs, picture))
+    fromMs = tMs
+    isHeld = true
+  }
+
   return {
     add({ tMs, picture, difference }) {
       if (Number.isNaN(beforeMs)) {
         setPicture(before, picture)
         beforeMs = fromMs = seenMs = tMs
       }
-      const isMoved = difference >= STILL_DIFFERENCE
       // A variable rate leaves out pictures that repeat: the last one stood until now.
-      if (isMoved && isHeld && tMs - seenMs > SPACING_MS + SLACK_MS) {
-        pairs.push({ fromMs, toMs: tMs - SPACING_MS, isHeld, isScroll: false, motion: null })
+      if (tMs - seenMs > SPACING_MS + SLACK_MS) {
+        if (!isHeld) close(seenMs, seen)
+        pairs.push(heldPair(fromMs, tMs - SPACING_MS))
         fromMs = tMs - SPACING_MS
       }
-      isHeld &&= !isMoved
+      isHeld &&= difference < STILL_DIFFERENCE
       seenMs = tMs
+      seen = picture
       if (tMs - fromMs < (last ? SPACING_MS : CLOSE_MS) - SLACK_MS) return
-      pairs.push(isHeld ? { fromMs, toMs: tMs, isHeld, isScroll: false, motion: null } : compare(tMs, picture))
-      fromMs = tMs
-      isHeld = true
+      close(tMs, picture)
     },
     move({ startMs, endMs }) {
+      // A pair up to the end compares with the next shot. Both ends are rounded.
       const from = firstFrom(pairs, (pair) => pair.fromMs >= startMs - 1)
-      const end = firstFrom(pairs, (pair) => pair.toMs > endMs)
-      return classOf(pairs.slice(from, end))
+      const end = firstFrom(pairs, (pair) => pair.toMs >= endMs - 1)
+      const found = pairs.slice(from, end)
+      // No frame tells that the last one of the film stood.
+      if (seenMs >= startMs - 1 && endMs - seenMs > SPACING_MS + SLACK_MS)
+        found.push(heldPair(isHeld ? Math.max(fromMs, startMs) : seenMs, endMs))
+      return classOf(found)
     },
   }
 }
 
 function classOf(pairs: readonly Pair[]): CameraMove {
-  if (pairs.length < 2) return 'unknown'
+  if (secondsOf(pairs) < LEAST_SEC) return 'unknown'
   const moving = pairs.filter((pair) => !pair.isHeld)
   const scrolls = moving.filter((pair) => pair.isScroll)
   if (scrolls.length >= 2 && secondsOf(scrolls) >= SCROLL_SHARE * secondsOf(moving)) return 'scroll'
@@ -141,6 +153,9 @@ export function firstFrom<T>(sorted: readonly T[], isFar: (one: T) => boolean): 
   return low
 }
 
+const heldPair = (fromMs: number, toMs: number): Pair => {
+  return { fromMs, toMs, isHeld: true, isScroll: false, motion: null }
+}
 const lengthOf = ({ fromMs, toMs }: Pair): number => toMs - fromMs
 const secondsOf = (pairs: readonly Pair[]): number => pairs.reduce((sum, pair) => sum + lengthOf(pair), 0) / 1000
 const plus = (a: Motion, b: Motion): Motion => ({ x: a.x + b.x, y: a.y + b.y, growth: a.growth + b.growth })

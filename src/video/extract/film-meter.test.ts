@@ -50,6 +50,28 @@ test('a picture that a variable rate does not repeat is held all the same', () =
   expect(film.film([{ startMs: 0, endMs: 6000 }], 6000).measures.luma).toBeCloseTo(75, 0)
 })
 
+test('the camera of a held shot is static, however its end is rounded and however soon the next shot comes', () => {
+  const film = filmOf(2000, (tMs) => (tMs < 800 ? 40 : 160))
+  for (const endMs of [799.5, 800, 800.5])
+    expect(film.shot({ startMs: 0, endMs })).toEqual({ held: 1, motion: 0, camera: 'static', jumps: [] })
+})
+
+test('the camera of slides at a variable rate is static, the last one and a single one too', () => {
+  const slides = filmOf(30_000, (tMs) => 60 + tMs / 200, { everyMs: 10_000 })
+  for (const startMs of [0, 10_000, 20_000])
+    expect(slides.shot({ startMs, endMs: startMs + 10_000 })).toMatchObject({ held: 1, camera: 'static' })
+  expect(filmOf(40, () => 60).shot({ startMs: 0, endMs: 5000 })).toMatchObject({ held: 1, camera: 'static' })
+})
+
+test('a picture that stands at a variable rate after it moved leaves the camera static', () => {
+  const meter = createFrameMeter()
+  const film = createFilmMeter()
+  for (const [n, tMs] of [0, 40, 80, 120, 6000, 6040].entries())
+    film.add(meter.measure(tMs, new Uint8Array(PICTURE_BYTES).fill(60 + 10 * n)))
+  expect(film.shot({ startMs: 0, endMs: 6000 }).camera).toBe('static')
+  expect(film.shot({ startMs: 6000, endMs: 12_000 }).camera).toBe('static')
+})
+
 test('a long film in which every frame moves takes a few numbers a frame', () => {
   setFlagsFromString('--expose-gc')
   const gc: () => void = runInNewContext('gc')
