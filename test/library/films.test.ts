@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { films, shots } from '../../src/db/schema/films.ts'
 import { videos } from '../../src/db/schema/videos.ts'
@@ -7,6 +7,7 @@ import { backfillGrammar, recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 /** A cut, a dissolve of half a second, a fade through black. */
@@ -293,6 +294,25 @@ test('rows of an earlier version are computed on reading, then written again; th
   const left = ({ videoId }: { videoId: string }) => videoId !== single
   expect(after.filter(left)).toEqual(before.filter(left))
   expect(after.find(({ videoId }) => videoId === single)).toMatchObject({ version: 'film@99', measures: {} })
+})
+
+test('a film that a worker of an earlier version reads again meanwhile has the measures of its new shots', async () => {
+  const { db } = service.stores
+  const id = await seedFilm(db, { shots: [2, 3, 4] })
+  const older = { version: 'film@1', measures: {} }
+  await db.update(films).set(older).where(eq(films.videoId, id))
+  let filling: Promise<void> | undefined
+  await db.transaction(async (tx) => {
+    await recordFilm(tx, id, { shots: cutShots([4, 5]), picture: filmPicture(), probe: { durationSec: 9 } })
+    await tx.update(films).set(older).where(eq(films.videoId, id))
+    filling = backfillGrammar(db)
+    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(async () => (await db.execute(waiting)).rows.length > 0)
+  })
+  await filling
+  await service.drain()
+  expect((await film(id)).measures.shots).toBe(2)
+  await service.call('DELETE', `/api/videos/${id}`)
 })
 
 test('another extraction replaces the shots; a deleted video takes them along', async () => {

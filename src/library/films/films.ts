@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { films, shots } from '../../db/schema/films.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
@@ -98,23 +98,20 @@ export async function backfillGrammar(db: Db, signal?: AbortSignal): Promise<voi
   const number = sql`split_part(${films.version}, '@', 2)::int`
   const isOlder = sql`${number} < ${Number(GRAMMAR_VERSION.split('@')[1])}`
   while (!signal?.aborted) {
-    const older = await db
-      .select({ id: films.videoId, durationSec: videos.durationSec, film: films })
-      .from(films)
-      .innerJoin(videos, eq(videos.id, films.videoId))
-      .where(isOlder)
-      .limit(FILMS_AT_ONCE)
+    const older = await db.select({ id: films.videoId }).from(films).where(isOlder).limit(FILMS_AT_ONCE)
     if (older.length === 0) return
-    for (const { id, durationSec, film } of older) {
-      const all = await db.select().from(shots).where(eq(shots.videoId, id)).orderBy(asc(shots.n))
-      const set = { version: GRAMMAR_VERSION, measures: measuresOf(film, all, durationSec) }
-      // A film that was read again meanwhile has its new row.
-      await db
-        .update(films)
-        .set(set)
-        .where(and(eq(films.videoId, id), isOlder))
-    }
+    for (const { id } of older) await db.transaction((tx) => measureAgain(tx, and(eq(films.videoId, id), isOlder)!))
   }
+}
+
+/** The film's row is locked before its shots are read: whoever reads the film again waits, or has done so. */
+async function measureAgain(tx: Tx, which: SQL): Promise<void> {
+  const [film] = await tx.select().from(films).where(which).for('update')
+  if (!film) return
+  const [video] = await tx.select({ sec: videos.durationSec }).from(videos).where(eq(videos.id, film.videoId))
+  const all = await tx.select().from(shots).where(eq(shots.videoId, film.videoId)).orderBy(asc(shots.n))
+  const set = { version: GRAMMAR_VERSION, measures: measuresOf(film, all, video?.sec ?? null) }
+  await tx.update(films).set(set).where(eq(films.videoId, film.videoId))
 }
 
 function measuresOf(
