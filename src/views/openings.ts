@@ -18,6 +18,9 @@ export const openingParameters = {
 
 /** Each film is read whole. Measured by `npm run bench -- cost`. */
 export const OPENING_POINTS = 2
+/** What the ends of films cost beyond a call's own points, measured likewise. */
+export const pointsForEnds = (films: number): number => Math.ceil(films / 6)
+const FILMS_AT_ONCE = 4
 /** Shots of each film, one frame a shot. */
 const SHOTS = 4
 
@@ -40,18 +43,22 @@ export async function listOpenings(
 ): Promise<CursorPage<Opening>> {
   const { part = 'opening', ...query } = asked
   const { items, next } = await search.videos(query)
-  const openings = await Promise.all(
-    items.map(async (video) => ({ video, frames: await endsOf(search, { id: video.id, part }) })),
-  )
+  const ends = await endsOf(search, { ids: items.map(({ id }) => id), part })
+  const openings = items.map((video, n) => ({ video, frames: ends[n]! }))
   return { items: openings.filter(({ frames }) => frames.length > 0), next }
 }
 
-/** The first or last shots of a film, a frame a shot. */
+/** The first or last shots of films, a frame a shot. Few films are in memory at a time. */
 export async function endsOf(
   search: Pick<LibrarySearch, 'videoFrames'>,
-  { id, part }: { id: string; part: 'opening' | 'ending' },
-): Promise<ShownFrame[]> {
-  return shotsAt(part, (await search.videoFrames(id)) ?? [])
+  { ids, part }: { ids: readonly string[]; part: 'opening' | 'ending' },
+): Promise<ShownFrame[][]> {
+  const ends: ShownFrame[][] = []
+  for (let from = 0; from < ids.length; from += FILMS_AT_ONCE) {
+    const some = ids.slice(from, from + FILMS_AT_ONCE)
+    ends.push(...(await Promise.all(some.map(async (id) => shotsAt(part, (await search.videoFrames(id)) ?? [])))))
+  }
+  return ends
 }
 
 /** The first frame of each of the first shots, or the last of each of the last. */

@@ -6,9 +6,9 @@ import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } 
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm, tellCamera } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
-import { endsOf } from '../../views/openings.ts'
+import { endsOf, pointsForEnds } from '../../views/openings.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, READS, type Tool, type ToolContext } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { videoReference } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
@@ -194,17 +194,17 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       total: z.number(),
       next_cursor: z.string().nullable(),
     }),
-    async run(args) {
+    async run(args, { charge }) {
       const shelf = await deps.films.shelf()
       const { limit, cursor: after, sort, order, author, min, max, like, by: view, part } = args
-      if (like !== undefined) return withEnds(deps, part, await similarTo(deps, like, { view, limit }))
+      if (like !== undefined) return withEnds({ ...deps, charge }, part, await similarTo(deps, like, { view, limit }))
       const query = { sort, order, author, min, max }
       const { films, total, without, next } = findFilms(shelf, query, { after, limit })
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
       const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
       const found = { films: films.map(refOf), total, next_cursor: next }
-      return withEnds(deps, part, { heading: `${heading}${moreWith(next)}`, lines, found })
+      return withEnds({ ...deps, charge }, part, { heading: `${heading}${moreWith(next)}`, lines, found })
     },
   })
 }
@@ -213,12 +213,13 @@ type Found = { id: string; measures: ShelfFilm['measures']; title: string; autho
 
 /** An answer of films, a line for each, with their first or last shots where these are asked for. */
 async function withEnds<F extends { films: Found[] }>(
-  { search }: LibraryToolDeps,
+  { search, charge }: Pick<LibraryToolDeps, 'search'> & Pick<ToolContext, 'charge'>,
   part: 'opening' | 'ending' | undefined,
   { heading, lines, found }: { heading: string; lines: readonly string[]; found: F },
 ) {
   if (part === undefined) return { text: [heading, ...lines].join('\n'), structured: found }
-  const ends = await Promise.all(found.films.map(({ id }) => endsOf(search, { id, part })))
+  await charge(pointsForEnds(found.films.length))
+  const ends = await endsOf(search, { ids: found.films.map(({ id }) => id), part })
   const shown = lines.flatMap((line, n) => [
     line,
     ...ends[n]!.map(({ id, t_sec, subject, caption }) => {
