@@ -1,5 +1,6 @@
 import type { Db } from '../db/client.ts'
 import type { Endpoint } from '../http/endpoint.ts'
+import type { TakeTurn } from '../http/search-concurrency.ts'
 import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
@@ -25,8 +26,9 @@ import { boardTimelineEndpoint, filmTimelineEndpoint, sequencesTimelineEndpoint 
 import { videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
-export type ApiDeps = ReadDeps &
-  FilmDeps &
+type LibraryDeps = ReadDeps & FilmDeps & { db: Db; takeTurn: TakeTurn }
+
+export type ApiDeps = LibraryDeps &
   BoardsDeps &
   SubmitDeps &
   WebhookDeps &
@@ -36,7 +38,7 @@ export type ApiDeps = ReadDeps &
   EventsDeps
 
 /** The library: what everyone reads and operators curate. */
-export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & FilmDeps & { db: Db }>[] = [
+export const LIBRARY_ENDPOINTS: readonly Endpoint<LibraryDeps>[] = [
   ...searchEndpoints,
   ...frameEndpoints,
   ...videoEndpoints,

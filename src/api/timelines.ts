@@ -1,7 +1,9 @@
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
+import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import type { TakeTurn } from '../http/search-concurrency.ts'
 import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/videos/films.ts'
 import { toFrame } from '../views/frame.ts'
@@ -66,10 +68,11 @@ export const sequencesTimelineEndpoint = endpoint(
     errors: [409],
     cost: { points: SEQUENCE_POINTS },
   },
-  async (deps: ReadDeps & { db: Db }, { params: { format }, query, res }) => {
+  async (deps: ReadDeps & { db: Db; takeTurn: TakeTurn }, { params: { format }, query, req, res }) => {
     const form = parseForm(format, query)
     const { limit = 20, after } = query
-    const timeline = await sequencesTimeline(deps, toSequenceQuery(query, { limit, after }), query)
+    const asked = toSequenceQuery(query, { limit, after })
+    const timeline = await deps.takeTurn(contextOf(req).address, () => sequencesTimeline(deps, asked, query))
     sendTimeline(res, timeline, { name: 'sequences', form, options: query })
     return undefined
   },

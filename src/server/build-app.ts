@@ -140,18 +140,15 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage, addresses }
+  const shared = { db, films, takeTurn, publicUrl, sourceKeyOf, readImage }
+  const toolDeps = { ...shared, search: searchOf('agents'), addresses }
   const { tools, dispatch } = openTools({ ...toolDeps, config, limits, wire: overrides.wire, readModel, logger })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
-    db,
+    ...shared,
     store,
     search: searchOf('programs'),
-    films,
     kept,
-    publicUrl,
-    sourceKeyOf,
-    readImage,
     documents,
     health,
     tail,

@@ -21,10 +21,13 @@ export const SEQUENCE_STEPS = { subject: SUBJECTS, surface: SURFACES, shot: SHOT
 const MOST_STEPS = 5
 const USUAL: Gap = { from: 0, to: 3 }
 const MOST_SEC = 600
+const MOST_LETTERS = 1_000
+/** The most of them that a first step takes, so that a second has room. */
+const MOST_OF_FIRST = 900
 
 export const sequenceParameters = {
   seq: {
-    schema: freeText(1_000),
+    schema: freeText(MOST_LETTERS),
     description:
       'Two to five steps with what lies between: `subject.text-card~3s~surface.screen-recording`. A step is ' +
       '`filter.value`, several joined by `,`, other values by `!`, words as `q.sign up`. Between: `3s` (at most), ' +
@@ -107,6 +110,13 @@ function toStep({ q = '', ...given }: Record<string, string | readonly string[]>
   return { filters: filters as FrameFilters, q: String(q) }
 }
 
+/** Whether a sequence can begin with all that these filters and words of the wall ask for. */
+export function isWholeAsStep(values: Partial<Record<string, unknown>>): boolean {
+  const rest = Object.keys(filterParameters).filter((name) => !STEP_NAMES.includes(name))
+  const isTaken = (name: string) => [values[name] ?? []].flat().length <= (name in sequenceParameters ? 1 : 0)
+  return rest.every(isTaken) && (toSequenceStep(values) ?? '').length <= MOST_OF_FIRST
+}
+
 /** A step that asks for what these filters and words of the wall do; undefined where a step can have none of them. */
 export function toSequenceStep({ q = '', ...values }: Partial<Record<string, unknown>>): string | undefined {
   const words = String(q).replace(/[,~]/g, ' ').trim()
@@ -151,8 +161,10 @@ export async function readSequences(search: LibrarySearch, publicUrl: string, qu
   const ids = sequences.flatMap(({ steps }) => steps.map(({ frameId }) => frameId))
   const frames = new Map((await search.framesByIds(ids)).map((frame) => [frame.id, frame]))
   const round = (value: number) => Math.round(value * 1000) / 1000
+  // A frame may be removed between the two reads.
+  const whole = sequences.filter(({ steps }) => steps.every(({ frameId }) => frames.has(frameId)))
   return {
-    sequences: sequences.map(({ videoId, steps }) => ({
+    sequences: whole.map(({ videoId, steps }) => ({
       video_id: videoId,
       length_sec: round(steps.at(-1)!.to - steps[0]!.from),
       steps: steps.map(({ frameId, from, to, gap }) => ({

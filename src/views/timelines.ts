@@ -171,18 +171,29 @@ async function partsTimeline(
   options: TimelineOptions,
 ): Promise<Timeline> {
   const films = await loadFilms(db, [...new Set(parts.map(({ frames }) => frames[0]!.video_id))])
+  refuseUnknown(parts, films)
   const known = new Map([...films].map(([id, film]) => [id, { film, media: toMedia(film, options) }]))
-  const clips = parts.flatMap(({ frames, span }) => {
-    const one = known.get(frames[0]!.video_id)
-    if (!one) return []
-    const { media } = one
-    const { startMs, endMs } = span(one.film)
+  const clips = parts.map(({ frames, span }) => {
+    const { film, media } = known.get(frames[0]!.video_id)!
+    const { startMs, endMs } = span(film)
     const from = Math.min(Math.max(0, toFrame(startMs, media.rate)), media.length - 1)
     const to = Math.max(from + 1, Math.min(media.length, toFrame(endMs, media.rate)))
-    return [{ name: nameOf(frames[0]!), media, from, to, markers: markersOf(frames, media, { from, to }) }]
+    return { name: nameOf(frames[0]!), media, from, to, markers: markersOf(frames, media, { from, to }) }
   })
   return { name, clips, ...beginning(clips[0]?.media.rate ?? RATES['25']!, options) }
 }
+
+/** @throws AppError conflict with the titles of the films that no clip can be cut from */
+function refuseUnknown(parts: readonly Part[], films: ReadonlyMap<string, Film>): void {
+  const missing = parts.flatMap(({ frames: [frame] }) => (films.has(frame!.video_id) ? [] : [frame!]))
+  if (missing.length === 0) return
+  const titles = [...new Map(missing.map(({ video_id, video }) => [video_id, oneLine(video.title)])).values()]
+  const more = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : ''
+  const which = `${titles.slice(0, MOST_TITLES).join(', ')}${more}`
+  const toDo = 'Leave these films out, or ask an operator to run `frames reextract`.'
+  throw new AppError('conflict', `The rate, size or length is unknown, or the film is gone: ${which}. ${toDo}`)
+}
+const MOST_TITLES = 5
 
 /** The clean part of the shot at this instant; within a transition, a second on both sides. */
 function around(ms: number, { shots }: Film): Span {

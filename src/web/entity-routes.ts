@@ -116,14 +116,18 @@ const step = { schema: plainName(60), description: 'A filter and its value.' }
 const { seq, author, platform } = sequenceParameters
 const sequenceForm = { seq, author, platform, first: step, between: step, second: step, ...listParameters }
 
+/** What of an address names films by their brand and platform. */
+function filmsOf({ author, platform }: { author?: string | undefined; platform?: string | undefined }) {
+  return new URLSearchParams({ ...(author && { author }), ...(platform && { platform }) })
+}
+
 function addFilms(page: AddPage, deps: PageDeps): void {
   const { search, films, publicUrl } = deps
   page('/films', { parameters: { ...filmParameters, ...listParameters } }, async ({ query }) => {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
     const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
     const ids = found.films.map(({ id }) => id)
-    const narrowed = new URLSearchParams()
-    for (const name of ['author', 'platform'] as const) if (query[name]) narrowed.append(name, query[name])
+    const narrowed = filmsOf(query)
     for (const end of ['min', 'max'] as const)
       for (const { name, value } of query[end] ?? []) narrowed.append(end, `${name}:${value}`)
     const body = filmsPage({ ...found, sort, order, narrowed, videos: await search.documents('videos', ids) })
@@ -154,7 +158,7 @@ function addFilms(page: AddPage, deps: PageDeps): void {
     const found = await readSequences(search, publicUrl, toSequenceQuery(asked, { limit: SEQUENCES, after }))
     const where = new URLSearchParams({ ...(rest.seq === undefined && { first, between, second }), ...rest }).toString()
     const file = new URLSearchParams({ ...asked, limit: String(SEQUENCES), ...(after && { after }) }).toString()
-    const body = sequencesPage({ seq: asked.seq, where, file, ...found })
+    const body = sequencesPage({ seq: asked.seq, where, file, narrowed: filmsOf(rest), ...found })
     return { title: 'Sequences', current: 'films', body }
   })
 }

@@ -1,4 +1,5 @@
 import { type readSequences, SEQUENCE_STEPS } from '../views/sequences.ts'
+import { hidden as hiddenField } from './actions.ts'
 import { exportsPanel } from './film-panels.ts'
 import { type Html, html, nextPage, options } from './html.ts'
 import { clock, counted, valueLabel } from './words.ts'
@@ -11,6 +12,8 @@ interface SequencesData extends Page {
   /** The query of this page, and of the same as a file. */
   where: string
   file: string
+  /** The brand and the platform that the films are of. */
+  narrowed: URLSearchParams
 }
 
 const BETWEEN = [
@@ -22,14 +25,20 @@ const BETWEEN = [
 
 /** `/sequences`: one thing after another in a film. It works without script. */
 export function sequencesPage(given: SequencesData): Html {
-  const { seq, where, file, sequences, films, unknown, next } = given
+  const { seq, where, file, narrowed, sequences, films, unknown, next } = given
   const [first = '', between = '', second = '', ...more] = seq.split('~')
   const isInForm = isStep(first) && isStep(second) && BETWEEN.some(([value]) => value === between) && more.length === 0
   const hidden = unknown > 0 && ` ${counted(unknown, 'frame')} without a value could hide more.`
   return html`<header class="entity"><h1>Sequences</h1>
 <p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
 ${films === 1 ? 'has' : 'have'} ${isInForm ? 'both' : html`all of <code>${seq}</code>`}.${hidden}</p></header>
-<form class="sorting" action="/sequences"><label>First <select name="first">${choices(first)}</select></label>
+${
+  narrowed.size > 0 &&
+  html`<p>Only ${[...narrowed.values()].join(', ')}. <a href="/sequences?${new URLSearchParams({ seq }).toString()}">All
+films</a></p>`
+}
+<form class="sorting" action="/sequences">${[...narrowed].map(([name, value]) => hiddenField(name, value))}
+<label>First <select name="first">${choices(first)}</select></label>
 <label>Between <select name="between">${options(BETWEEN, between)}</select></label>
 <label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
 ${sequences.length === 0 && html`<p class="empty">No film has one after the other so. Allow more time between.</p>`}

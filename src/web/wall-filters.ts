@@ -1,6 +1,6 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
-import { SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
+import { isWholeAsStep, SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
 import { DERIVED, DERIVED_NAMES, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
@@ -78,10 +78,14 @@ function moreMenu(data: FiltersData): Html {
   return fold('more', 'More', chosen, html`${rare}${measured}`)
 }
 
+const NO_SEQUENCE =
+  'Sequences take no video, nothing left out, one brand, one platform and short questions. Take away what is more.'
+
 /** What follows the frames that are chosen here, within a film. */
 function thenMenu({ values }: FiltersData): Html | false {
   const first = toSequenceStep(values)
   if (first === undefined) return false
+  if (!isWholeAsStep(values)) return fold('then', 'Then', 0, html`<p class="hint">${NO_SEQUENCE}</p>`)
   const { author = [], platform = [] } = values
   const film = {
     ...(author.length === 1 && { author: author[0]! }),

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
@@ -7,10 +8,26 @@ import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
+/** Searches for sequences that run, and the most that ran at a time. */
+const searches = { running: 0, most: 0 }
+let afterSearch = async () => {}
 let tight: string
 let loose: string
 beforeAll(async () => {
-  service = await openService({ worker: true })
+  service = await openService({
+    worker: true,
+    overrides: {
+      search: (search) => ({
+        ...search,
+        async sequences(query) {
+          searches.most = Math.max(searches.most, ++searches.running)
+          const page = await search.sequences(query).finally(() => searches.running--)
+          await afterSearch()
+          return page
+        },
+      }),
+    },
+  })
   const seed = async (n: number, given: SeedVideo) => {
     const addedAt = new Date(Date.UTC(2026, 0, 1, 0, n))
     const { id } = await seedVideo(service.stores.db, { durationSec: 30, addedAt, ...given })
@@ -45,6 +62,8 @@ beforeAll(async () => {
     ],
   })
   await service.drain()
+  // A film may have been projected before its shots were set.
+  await reconcileSearch({ db: service.stores.db, deepLink })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -109,6 +128,24 @@ test('sequences are a timeline for an editing program: a clip for each, its step
   expect((await service.get('/api/sequences/timeline.edl?seq=subject.ui')).status).toBe(400)
 })
 
+test('one address runs no more searches for timelines at a time than its turns allow', async () => {
+  searches.most = 0
+  const ask = (n: number) => fetch(`${service.url}/api/sequences/timeline.csv?seq=tone.dark~subject.ui&span=${n + 20}`)
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(n)))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  expect(searches.most).toBeLessThanOrEqual(Math.min(6, Math.max(1, availableParallelism() - 1)))
+})
+
+test('a film of unknown rate is named instead of left out of the file', async () => {
+  const { db } = service.stores
+  const path = `/api/sequences/timeline.csv?seq=${encodeURIComponent('subject.text-card~15s~surface.screen-recording')}`
+  const [film] = await db.select().from(videos).where(eq(videos.id, loose))
+  await db.update(videos).set({ fps: null }).where(eq(videos.id, loose))
+  const { status, json } = await service.get(path)
+  await db.update(videos).set({ fps: film!.fps }).where(eq(videos.id, loose))
+  expect([status, json.message]).toEqual([409, expect.stringMatching(`is gone: ${film!.title}. Leave`)])
+})
+
 interface Otio {
   global_start_time: object
   tracks: {
@@ -140,6 +177,18 @@ test('the wall says what its frames may lead into, and the page of sequences tak
   expect(await read(file)).toContain('Ship it')
 })
 
+test.each([
+  ['what is left out', 'not_tone=bright'],
+  ['a video', 'video=abcdefghijk'],
+  ['two brands', 'author=Atlas&author=Relay'],
+  ['two platforms', 'platform=web,youtube'],
+  ['a long question', `q=${'word '.repeat(190)}`],
+])('the wall offers no sequence that would lose a part of its question: %s', async (_, more) => {
+  const text = await (await fetch(`${service.url}/?subject=text-card&${more}`)).text()
+  expect(text).toContain('Sequences take no video')
+  expect(text).not.toContain('href="/sequences?')
+})
+
 test.each([[[1.5, 'a']], [[1, '\u0000']], ['none']])('a cursor that is none (%j) is refused', async (place) => {
   const after = Buffer.from(JSON.stringify(place)).toString('base64url')
   const { status } = await service.get(`/api/sequences?seq=subject.ui~subject.logo&after=${after}`)
@@ -153,6 +202,13 @@ test('the page finds the same by a form, with both pictures', async () => {
   expect(text).toMatch(/<option value="subject.text-card" selected>Text card/)
   expect(text).toMatch(/0:00 to 0:05[\s\S]*0:05 to 0:10/)
   expect(text).toContain(`/videos/${tight}`)
+  const narrowed = await read('?author=Atlas&platform=web')
+  const fields = narrowed.match(/<input type="hidden"[^>]+>/g)
+  expect(fields).toEqual([
+    '<input type="hidden" name="author" value="Atlas">',
+    '<input type="hidden" name="platform" value="web">',
+  ])
+  expect(narrowed).toContain('Only Atlas, web.')
   expect(await read('?first=subject.crowd&second=subject.ui')).toContain('Allow more time between')
   expect((await fetch(`${service.url}/sequences?first=mood.dark`)).status).toBe(400)
 })
@@ -181,4 +237,13 @@ test.each([
   const { status, json } = await service.get(`/api/sequences?seq=${encodeURIComponent(seq)}`)
   expect(status).toBe(400)
   expect(json.message).toMatch(said)
+})
+
+test('a sequence whose frame is removed while it is read is left out', async () => {
+  const { db } = service.stores
+  afterSearch = async () => {
+    await db.execute(sql`delete from library_search.documents where kind = 'frames' and id in
+      (select id from library_search.frames where video_id = ${loose} and t_ms = 22000)`)
+  }
+  expect(ids(await found('subject.text-card~15s~surface.screen-recording', '&span=599'))).toEqual([tight])
 })
