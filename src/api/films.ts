@@ -8,7 +8,7 @@ import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { Frame, toFrame } from '../views/frame.ts'
-import { listOpenings, OPENING_POINTS, openingParameters } from '../views/openings.ts'
+import { listOpenings, OPENING_POINTS, openingParameters, pointsForEnds } from '../views/openings.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { afterParameter, checkId, listLimit, type ReadDeps } from './library-read.ts'
 import { nextCursor } from './paging.ts'
@@ -185,6 +185,7 @@ const ofTheLibrary = [
       }))
       return { openings, next }
     },
+    { coldPoints: ({ limit = 12 }) => pointsForEnds(limit) },
   ),
 ]
 

@@ -8,7 +8,7 @@ import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-s
 import { currentSlug } from '../search/techniques.ts'
 import { readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
-import { listOpenings, OPENING_POINTS, openingParameters } from '../views/openings.ts'
+import { listOpenings, OPENING_POINTS, openingParameters, pointsForEnds } from '../views/openings.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
 import { readSequences, SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
@@ -144,7 +144,11 @@ function addFilms(page: AddPage, deps: PageDeps): void {
     return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
   })
 
-  const openings = { parameters: { ...openingParameters, ...listParameters }, points: OPENING_POINTS }
+  const openings = {
+    parameters: { ...openingParameters, ...listParameters },
+    points: OPENING_POINTS,
+    coldPoints: pointsForEnds(OPENINGS),
+  }
   page('/openings', openings, async ({ query }) => {
     const { part = 'opening', author, platform, after } = query
     const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })

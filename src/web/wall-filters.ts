@@ -78,14 +78,17 @@ function moreMenu(data: FiltersData): Html {
   return fold('more', 'More', chosen, html`${rare}${measured}`)
 }
 
+const NO_STEP = 'Search or choose a filter. This menu then finds what follows such frames in their films.'
 const NO_SEQUENCE =
   'Sequences take no video, nothing left out, one brand, one platform and short questions. Take away what is more.'
 
 /** What follows the frames that are chosen here, within a film. */
-function thenMenu({ values }: FiltersData): Html | false {
+function thenMenu({ values, total }: FiltersData): Html | false {
+  if (total === 0 && !isNarrowed(values)) return false
   const first = toSequenceStep(values)
-  if (first === undefined) return false
-  if (!isWholeAsStep(values)) return fold('then', 'Then', 0, html`<p class="hint">${NO_SEQUENCE}</p>`)
+  const why = first === undefined ? NO_STEP : !isWholeAsStep(values) && NO_SEQUENCE
+  // No menu leaves its place.
+  if (why) return fold('then', 'Then', 0, html`<p class="hint">${why}</p>`)
   const { author = [], platform = [] } = values
   const film = {
     ...(author.length === 1 && { author: author[0]! }),

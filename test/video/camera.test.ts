@@ -69,11 +69,14 @@ test.each([
   expect((await shotsOf(film)).map(({ camera }) => camera)).toEqual([move])
 })
 
-test('slides with one picture each are static, the last one too', async () => {
-  const slides = `loop=11:1,setpts=2*N/TB,fps=1/2,${window('400', '200')},negate=enable='mod(n,2)'`
+test.each([
+  [12, 2],
+  [3, 10],
+])('%i slides with one picture each, %i seconds long, are static, the last one too', async (count, sec) => {
+  const slides = `loop=${count - 1}:1,setpts=${sec}*N/TB,fps=1/${sec},${window('400', '200')},negate=enable='mod(n,2)'`
   const film = ffmpeg('slides.mp4', ['-i', still], ['-vf', slides])
   const shots = (await shotsOf(film)).map(({ startMs, camera }) => [startMs, camera])
-  expect(shots).toEqual(Array.from({ length: 12 }, (_, n) => [2000 * n, 'static']))
+  expect(shots).toEqual(Array.from({ length: count }, (_, n) => [1000 * sec * n, 'static']))
 })
 
 test('a page that goes up under its header is scrolled', async () => {

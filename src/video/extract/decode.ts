@@ -51,14 +51,14 @@ export interface Decoding {
 /**
  * One decode pass with two outputs: every frame small for the detector, and about ten a second at the size that is
  * kept. Time stamps come through a third pipe, because raw video has none. Returns when ffmpeg has ended and
- * everything was handed over. In every case no process is left running.
+ * everything was handed over, with its complaints: empty for a whole file. In every case no process is left running.
  * @throws MediaError when the file is at fault; the signal's reason when aborted; other errors when the machine is
  */
 export async function decodeVideo(
   options: DecodeOptions,
   probe: Probe,
   start: (decoding: Decoding) => DecodeSinks,
-): Promise<void> {
+): Promise<string> {
   const { limits } = options
   const size = toImageSize(probe)
   const cpuSec = limits.cpuSec ?? Math.max(120, Math.ceil(6 * (probe.durationSec || limits.maxDurationSec)))
@@ -108,6 +108,7 @@ export async function decodeVideo(
     if (outcome.failed) throw outcome.failed
     if (outcome.code === 127 || outcome.code === 126) throw new Error('ffmpeg was not found. Install ffmpeg.')
     if (pairs.count === 0 || outcome.code !== 0) throw toDecodeError(tail(), outcome)
+    return tail()
   } finally {
     watch.stop()
     guard.release()

@@ -93,7 +93,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
   const analysis = createFrameAnalysis({ take: writer.write, release, withLoops: options.loops })
   const total = probe.durationKnown ? Math.max(1, Math.round(probe.durationSec * probe.fps)) : null
   try {
-    await decodeVideo(options, probe, (decoding) => {
+    const complaints = await decodeVideo(options, probe, (decoding) => {
       writer.attach(decoding)
       return {
         frame(tMs, data, isStill) {
@@ -106,7 +106,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
       }
     })
     const { boundaries, endMs } = analysis
-    checkLength(endMs / 1000, probe, limits.maxDurationSec)
+    checkLength({ decodedSec: endMs / 1000, complaints }, probe, limits.maxDurationSec)
     analysis.finish()
     for (const loop of analysis.loops) writer.writeLoop(loop)
     await writer.finish()
@@ -122,10 +122,18 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
   }
 }
 
-/** @throws MediaError when the decoded pictures go on for too long, or end well before the announced length */
-function checkLength(decodedSec: number, probe: Probe, maxDurationSec: number): void {
+/**
+ * @throws MediaError when the decoded pictures go on for too long, or end well before the announced length with
+ * complaints: without them the last picture of a variable rate stands until the end
+ */
+function checkLength(
+  { decodedSec, complaints }: { decodedSec: number; complaints: string },
+  probe: Probe,
+  maxDurationSec: number,
+): void {
   if (decodedSec > maxDurationSec) throw tooLong(decodedSec, maxDurationSec)
   if (!probe.durationKnown || probe.durationSec <= 1 || decodedSec >= probe.durationSec * 0.9 - 1) return
+  if (complaints === '') return
   const readable = `${decodedSec.toFixed(1)} of ${probe.durationSec.toFixed(1)} seconds`
   throw new MediaError('truncated', `Only ${readable} can be read: the file is cut off or damaged. Use a whole copy.`)
 }
