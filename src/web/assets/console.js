@@ -45,7 +45,7 @@ const states = new Map()
 
 /** What was added just now is told beside its file as well. */
 function tellStates() {
-  for (const link of document.querySelectorAll('#uploads a'))
+  for (const link of document.querySelectorAll('#uploads [data-follows]'))
     link.textContent = states.get(link.getAttribute('href')?.split('/').at(-1) ?? '') ?? link.textContent
 }
 // A state may come before the answer that names the video.

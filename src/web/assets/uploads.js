@@ -12,8 +12,8 @@ const ATTEMPTS = 7
 
 /**
  * @typedef {{ id: string, part_bytes: number, parts: number, received: number[] }} Upload
- * @typedef {{ say: (text: string, share?: number) => void, end: (text: string, href?: string) => void,
- *   fail: (text: string) => void, signal: AbortSignal }} Line
+ * @typedef {{ say: (text: string, share?: number) => void, fail: (text: string) => void, signal: AbortSignal,
+ *   end: (text: string, href?: string, follows?: boolean) => void }} Line
  */
 
 form.querySelector('button')?.setAttribute('hidden', '')
@@ -81,10 +81,11 @@ function addLine(file) {
       state.textContent = text
       if (share !== undefined) bar.value = share
     },
-    end(text, href) {
+    end(text, href, follows = false) {
       end('')
       const link = document.createElement('a')
       link.textContent = text
+      link.toggleAttribute('data-follows', follows)
       if (href) link.href = href
       state.append(link)
     },
@@ -118,7 +119,7 @@ async function upload(file, line) {
     await sendParts(file, given, line)
     line.say('is checked', 1)
     const { video, created } = await patiently(line.signal, () => send(`${place}/finish`, {}))
-    line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`)
+    line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`, created)
     document.dispatchEvent(new Event('queued'))
   } catch (error) {
     if (!line.signal.aborted) throw error
