@@ -72,9 +72,10 @@ async function show(response) {
     history.pushState(null, '', location.href)
     addEventListener('popstate', () => location.reload(), { once: true })
   }
-  for (const script of page.scripts) if (script.type === 'module') await import(script.src)
+  // At once: nothing moves under a pointer while scripts are loaded.
   scrollTo(0, 0)
   focusOn(document.querySelector('main [aria-invalid="true"], main .made, main h1'))
+  for (const script of page.scripts) if (script.type === 'module') await import(script.src)
   document.dispatchEvent(new Event('shown'))
 }
 
