@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
+import { describeIssue, invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
 import { PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
@@ -104,7 +104,7 @@ function toStep({ q = '', ...given }: Record<string, string | readonly string[]>
     filters[name] = [values].flat().map((value) => {
       const read = schema.safeParse(value)
       if (read.success) return read.data
-      throw wrong(`${name} is not ${String(value).slice(0, 40)}: ${read.error.issues[0]!.message}`)
+      throw wrong(`${name} "${String(value).slice(0, 40)}" is not allowed; it ${describeIssue(read.error.issues[0]!)}`)
     })
   }
   return { filters: filters as FrameFilters, q: String(q) }

@@ -77,7 +77,8 @@ export const TIMELINE_TYPES = [...new Set(Object.values(FORMS).map(({ type }) =>
 /** @throws AppError invalid_request for another ending, and for markers in a form without them */
 export function parseForm(ending: string, { markers }: TimelineOptions): Form {
   const allowed = Object.keys(FORMS)
-  if (!Object.hasOwn(FORMS, ending)) throw invalid('format', `there is no ${ending.slice(0, 20)}`, allowed)
+  if (!Object.hasOwn(FORMS, ending))
+    throw invalid('format', `There is no form "${ending.slice(0, 20)}". Use ${allowed.join(', ')}.`, allowed)
   if (markers && ending !== 'edl') throw invalid('markers', 'only edl has a list of markers alone', ['timeline.edl'])
   return ending as Form
 }
@@ -153,6 +154,8 @@ export async function sequencesTimeline(
     frames: steps.map(({ frame }) => frame),
     span: () => ({ startMs: steps[0]!.from_sec * 1000, endMs: steps.at(-1)!.to_sec * 1000 }),
   }))
+  if (parts.length === 0)
+    throw new AppError('conflict', 'No film has this sequence. Allow more time between its steps, or ask for others.')
   return partsTimeline(deps, 'Sequences', parts, options)
 }
 

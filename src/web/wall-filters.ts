@@ -80,7 +80,7 @@ function moreMenu(data: FiltersData): Html {
 
 const NO_STEP = 'Search or choose a filter. This menu then finds what follows such frames in their films.'
 const NO_SEQUENCE =
-  'Sequences take no video, nothing left out, one brand, one platform and short questions. Take away what is more.'
+  'A sequence takes no video, no excluded values, one brand, one platform and a short search. Remove the others first.'
 
 /** What follows the frames that are chosen here, within a film. */
 function thenMenu({ values, total }: FiltersData): Html | false {
@@ -101,7 +101,12 @@ function thenMenu({ values, total }: FiltersData): Html | false {
     })
     return html`<h2>${valueLabel(name)}</h2><ul class="pick-list">${picks}</ul>`
   })
-  return fold('then', 'Then', 0, html`<p class="hint">Where one of these frames leads into:</p>${lists}`)
+  return fold(
+    'then',
+    'Then',
+    0,
+    html`<p class="hint">What follows one of these frames within three seconds:</p>${lists}`,
+  )
 }
 
 /** A part that folds out. `name` makes the browser close the others. */

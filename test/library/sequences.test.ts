@@ -123,7 +123,10 @@ test('sequences are a timeline for an editing program: a clip for each, its step
     { film: tight, from: 0, sec: 10, markers: [2, 7] },
   ])
   const none = await service.get('/api/sequences/timeline.edl?seq=subject.crowd~subject.ui')
-  expect([none.status, none.json.message]).toEqual([409, expect.stringMatching(/no clip/)])
+  expect([none.status, none.json.message]).toEqual([
+    409,
+    expect.stringMatching(/No film has this sequence\. Allow more time/),
+  ])
   expect((await service.get('/api/sequences/timeline.mov?seq=subject.crowd~subject.ui')).status).toBe(400)
   expect((await service.get('/api/sequences/timeline.edl?seq=subject.ui')).status).toBe(400)
 })
@@ -185,7 +188,7 @@ test.each([
   ['a long question', `q=${'word '.repeat(190)}`],
 ])('the wall offers no sequence that would lose a part of its question: %s', async (_, more) => {
   const text = await (await fetch(`${service.url}/?subject=text-card&${more}`)).text()
-  expect(text).toContain('Sequences take no video')
+  expect(text).toContain('A sequence takes no video')
   expect(text).not.toContain('href="/sequences?')
 })
 
@@ -229,7 +232,7 @@ test.each([
   ['subject.ui~5s-2s~tone.dark', /ends before it begins/],
   ['subject.ui~3s', /ends with what lies between/],
   ['3s~subject.ui', /between two steps/],
-  ['subject.card~subject.ui', /text-card/],
+  ['subject.card~subject.ui', /^seq: subject "card" is not allowed; it must be one of presenter, ui, .*text-card/],
   ['mood.dark~subject.ui', /no filter mood; subject, surface/],
   ['dark~subject.ui', /no step/],
   ['subject.ui,subject.logo~tone.dark', /join its values by !/],
