@@ -22,22 +22,24 @@ import { type BoardsDeps, boardOf } from './boards.ts'
 import { afterParameter, listLimit, type ReadDeps } from './library-read.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
-const described =
-  'The last part of the address names the form: `otio` (OpenTimelineIO, Resolve), `xml` (Premiere, Resolve), ' +
-  '`fcpxml` (Final Cut Pro), `edl` (CMX 3600), `csv` (a shot list).'
+const aTimeline = {
+  method: 'get',
+  description:
+    'The last part of the address names the form: `otio` (OpenTimelineIO, Resolve), `xml` (Premiere, Resolve), ' +
+    '`fcpxml` (Final Cut Pro), `edl` (CMX 3600), `csv` (a shot list).',
+  parameters: timelineParameters,
+  answer,
+  alternatives,
+} as const
 
 /** A film for an editing program. */
 export const filmTimelineEndpoint = endpoint(
   {
+    ...aTimeline,
     id: 'getVideoTimeline',
-    method: 'get',
     path: '/api/videos/:id/timeline.:format',
     tag: 'Library',
     summary: 'A video’s shots as a timeline for an editing program',
-    description: described,
-    parameters: timelineParameters,
-    answer,
-    alternatives,
     errors: [404, 409],
     cost: { points: POINTS.search },
   },
@@ -56,15 +58,12 @@ export const filmTimelineEndpoint = endpoint(
 /** What follows what, for an editing program. */
 export const sequencesTimelineEndpoint = endpoint(
   {
+    ...aTimeline,
     id: 'getSequencesTimeline',
-    method: 'get',
     path: '/api/sequences/timeline.:format',
     tag: 'Films',
     summary: 'Sequences as a timeline for an editing program: a clip for each, its steps as markers',
-    description: described,
     parameters: { ...sequenceParameters, ...timelineParameters, limit: listLimit(20, 60), after: afterParameter },
-    answer,
-    alternatives,
     errors: [409],
     cost: { points: SEQUENCE_POINTS },
   },
@@ -81,15 +80,11 @@ export const sequencesTimelineEndpoint = endpoint(
 /** A board for an editing program. */
 export const boardTimelineEndpoint = endpoint(
   {
+    ...aTimeline,
     id: 'getBoardTimeline',
-    method: 'get',
     path: '/api/boards/:id/timeline.:format',
     tag: 'Account',
     summary: 'The shots of a board’s frames as a timeline for an editing program',
-    description: described,
-    parameters: timelineParameters,
-    answer,
-    alternatives,
     scope: 'boards:read',
     everyPlan: true,
     errors: [404, 409],
