@@ -182,3 +182,30 @@ test('time stamps stay exact far into a long video', async () => {
     expect(Math.abs(steps - Math.round(steps))).toBeLessThan(0.05)
   }
 })
+
+/** Kind, first and last frame of each transition, as the sample films were put together at 30 a second. */
+const MADE: Record<string, string> = {
+  'atlas-launch':
+    'cut 75, cut 165, cut 315, cut 375, dissolve 570-584, cut 750, cut 900, cut 924, cut 942, cut 962, ' +
+    'fade 1070-1093, cut 1157, dissolve 1262-1276, cut 1322, cut 1367, dissolve 1427-1441',
+  'relay-launch':
+    'cut 60, dissolve 135-149, cut 210, cut 315, cut 480, cut 546, cut 576, cut 616, cut 646, fade 739-762, ' +
+    'dissolve 886-900, cut 1081, cut 1141, fade 1204-1227, cut 1276, cut 1330',
+}
+
+test.each(Object.entries(MADE))('%s is cut where it was made, to the frame', async (name, made) => {
+  const { shots } = await extract(join(import.meta.dirname, `../../samples/${name}.mp4`))
+  const frameOf = (ms: number) => Math.round((ms * 30) / 1000)
+  const transitions = made.split(', ').map((one) => {
+    const [kind, frames] = one.split(' ') as [string, string]
+    const [first, last = first] = frames.split('-').map(Number) as [number, number?]
+    return { kind, first, last }
+  })
+  expect(shots.slice(1).map(({ transition }) => transition)).toEqual(transitions.map(({ kind }) => kind))
+  for (const [n, { kind, first, last }] of transitions.entries()) {
+    const [from, to] = [frameOf(shots[n]!.endMs), frameOf(shots[n + 1]!.startMs)]
+    if (kind === 'cut') expect([from, to]).toEqual([first, first])
+    // The clean parts hold no picture of a mix, and lose few beside it.
+    else expect([first - from, to - last].map((lost) => lost >= 0 && lost <= 5)).toEqual([true, true])
+  }
+})
