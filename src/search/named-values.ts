@@ -64,14 +64,15 @@ const NAMED_ATTRIBUTES = [
   'platform',
 ] as const satisfies readonly (NamedAttribute & keyof ShownFrame)[]
 
-/** What a frame shows, as the words of a question name it: `attribute=value`. */
-export function namedValues(frame: FrameDocument): string[] {
+/** What a frame shows, as the words of a question name it: `attribute=value`. `asked`: of these attributes only. */
+export function namedValues(frame: FrameDocument, asked?: ReadonlySet<string>): string[] {
+  const isAsked = (attribute: string) => asked?.has(attribute) ?? true
+  const stored = NAMED_ATTRIBUTES.filter(isAsked).map((attribute) => [attribute, frame[attribute] ?? []] as const)
+  const derived = Object.entries(RULES).filter(([name]) => isAsked(name))
+  const values = [...stored, ...derived.map(([name, follow]) => [name, follow(frame) ?? []] as const)]
   return [
-    ...NAMED_ATTRIBUTES.flatMap((attribute) => (frame[attribute] === null ? [] : `${attribute}=${frame[attribute]}`)),
-    ...Object.entries(derivedValues(frame)).flatMap(([attribute, values]) =>
-      values.map((value) => `${attribute}=${value}`),
-    ),
-    ...colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`),
+    ...values.flatMap(([attribute, some]) => [some].flat().map((value) => `${attribute}=${value}`)),
+    ...(isAsked('color') ? colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`) : []),
   ]
 }
 

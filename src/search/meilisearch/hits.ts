@@ -18,6 +18,6 @@ export function frameHits(
     const document = documents ? documents.get(hit.key) : (JSON.parse(hit.doc) as FrameDocument)
     // As on the other engine a hit with all words scores 0.5–1.
     const score = rounded(0.5 + 0.5 * (hit._rankingScore ?? 1))
-    return document ? [{ document, score, ...matcher.frame(document, namedValues(document)) }] : []
+    return document ? [{ document, score, ...matcher.frame(document, namedValues(document, matcher.attributes)) }] : []
   })
 }

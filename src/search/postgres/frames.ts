@@ -286,6 +286,6 @@ function hitsOf(rows: readonly FoundFrame[], matcher: Matcher | undefined): Fram
   return rows.map(({ doc, score }) => ({
     document: doc,
     score: rounded(score),
-    ...(matcher ? matcher.frame(doc, namedValues(doc)) : { matched: {} }),
+    ...(matcher ? matcher.frame(doc, namedValues(doc, matcher.attributes)) : { matched: {} }),
   }))
 }

@@ -51,8 +51,10 @@ const MORE = 0.1
 function worthOf(sense: Sense): SQL {
   const [text, attribute, synonym] = [inTexts(sense), inAttributes(sense), inSynonyms(sense)]
   const cases: SQL[] = []
-  if (text && attribute) cases.push(sql`when ${has(text)} and ${has(attribute)} then ${number(WORTH.both)}`)
-  if (text) cases.push(sql`when ${has(text)} then ${number(WORTH.word)}`)
+  if (text && attribute)
+    cases.push(sql`when ${has(text)}
+      then case when ${has(attribute)} then ${number(WORTH.both)} else ${number(WORTH.word)} end`)
+  else if (text) cases.push(sql`when ${has(text)} then ${number(WORTH.word)}`)
   if (attribute) cases.push(sql`when ${has(attribute)} then ${number(WORTH.attribute)}${moreOf(sense)}`)
   if (synonym) cases.push(sql`when ${has(synonym)} then ${number(WORTH.synonym)}`)
   // A row that is ranked meets the sense, so that one way alone needs no case.

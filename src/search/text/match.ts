@@ -43,12 +43,15 @@ type Texts = { readonly [F in (typeof TEXTS)[number] | 'author']?: string | null
 
 /** Says what documents match of a question. Judges each distinct word once for all texts of an answer. */
 export class Matcher {
+  /** The attributes that words of the question name. */
+  readonly attributes: ReadonlySet<string>
   readonly #senses: readonly Sense[]
   readonly #judged = new Map<string, readonly Verdict[]>()
   readonly #phrases: readonly { sense: Sense; words: readonly string[]; kind: MatchKind }[]
 
   constructor(senses: readonly Sense[]) {
     this.#senses = senses
+    this.attributes = new Set(senses.flatMap(({ named }) => named.map((one) => one.slice(0, one.indexOf('=')))))
     this.#phrases = senses.flatMap((sense) => [
       ...(sense.exact ? [{ sense, words: sense.words, kind: 'word' as const }] : []),
       ...sense.called.map((words) => ({ sense, words, kind: 'synonym' as const })),
@@ -56,7 +59,7 @@ export class Matcher {
     ])
   }
 
-  /** `named`: what the frame shows, as `attribute=value`. */
+  /** `named`: what the frame shows of these `attributes`, as `attribute=value`. */
   frame(frame: Texts, named: readonly string[]): Explained {
     const title = frame.video?.title
     return this.#explain(
@@ -88,8 +91,7 @@ export class Matcher {
     for (const field of fields) {
       const tokens = tokenize(field.text)
       const marks = new Set<number>()
-      const glued = gluedWords(field.text, tokens).map(({ word, at }) => ({ word, at, length: 2 }))
-      for (const { word, at, length } of [...tokens.map(({ word }, at) => ({ word, at, length: 1 })), ...glued]) {
+      const judge = (word: string, at: number, length: number) => {
         for (const { sense, nth, kind } of this.#judge(word)) {
           if ((kind === 'part' && !field.hasParts) || (field.isName && (sense.quoted || kind === 'synonym'))) continue
           for (let n = 0; n < length; n++) marks.add(at + n)
@@ -97,6 +99,10 @@ export class Matcher {
           else if (!field.isName) held.set(sense, (held.get(sense) ?? new Map()).set(nth, field))
         }
       }
+      tokens.forEach(({ word }, at) => {
+        judge(word, at, 1)
+      })
+      for (const { word, at } of gluedWords(field.text, tokens)) judge(word, at, 2)
       for (const sense of this.#senses) {
         if (!sense.inRow || field.isName) continue
         for (const at of placesWhere(tokens, sense.words, sameWord)) {
