@@ -40,7 +40,7 @@ import {
 import { asRows, exportParameters, exportShape, sendDownload } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
-import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
+import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
 
 /** What the endpoints of boards, pins and share links have in common. */
 
@@ -190,7 +190,6 @@ export const boardEndpoints = [
       parameters: itemParameters,
       answer: z.strictObject({ board: BoardWithItems, next: nextCursor }).meta({ id: 'BoardResponse' }),
       answerHeaders: LINK,
-      long: true,
       errors: [404],
     },
     async (deps: BoardsDeps, input) =>

@@ -31,11 +31,11 @@ export const draftEndpoints = [
       errors: [409],
     },
     async (deps: Deps, given) => {
-      const { db, store, maxUploadBytes: maxBytes, resolveSource: resolve, fetchable } = deps
+      const { db, store, maxUploadBytes: maxBytes, addresses } = deps
       const accountId = given.caller.account.id
       const draft = await receiveFilm(given, maxBytes, {
         parameters: fileParameters,
-        url: async (body) => submitDraftAddress(db, { resolve, fetchable }, { accountId, ...UrlBody.parse(body) }),
+        url: async (body) => submitDraftAddress(db, addresses, { accountId, ...UrlBody.parse(body) }),
         file: (file, { filename, fields }) => {
           const title = async () => Fields.parse(await fields).title
           return submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })

@@ -1,32 +1,30 @@
 import type { Db } from '../db/client.ts'
+import type { CachedReads } from '../http/cached-reads.ts'
 import type { Endpoint } from '../http/endpoint.ts'
-import type { TakeTurn } from '../http/search-concurrency.ts'
+import type { TakeTurn } from '../http/versioned-cache.ts'
 import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints, pinEndpoints } from './boards.ts'
-import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
 import { draftEndpoints } from './drafts.ts'
-import { eventConsumerEndpoints } from './event-consumers.ts'
 import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
-import { filmEndpoints } from './films.ts'
+import { filmEndpoints, sequenceEndpoint } from './films.ts'
 import { frameEndpoints } from './frames.ts'
 import { type HealthDeps, healthEndpoints } from './health.ts'
-import type { ReadDeps } from './library-read.ts'
 import { type MediaDeps, mediaEndpoints } from './media.ts'
 import { oembedEndpoints } from './oembed.ts'
+import type { ReadDeps } from './reads.ts'
 import { searchEndpoints } from './search.ts'
-import { sequenceEndpoint } from './sequences.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { boardTimelineEndpoint, filmTimelineEndpoint, sequencesTimelineEndpoint } from './timelines.ts'
-import { videoEndpoints } from './videos.ts'
+import { brandEndpoints, videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
-type LibraryDeps = ReadDeps & FilmDeps & { db: Db; takeTurn: TakeTurn }
+type LibraryDeps = ReadDeps & FilmDeps & { db: Db; cache: CachedReads; takeTurn: TakeTurn }
 
 export type ApiDeps = LibraryDeps &
   BoardsDeps &
@@ -63,7 +61,6 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...draftEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,
-  ...eventConsumerEndpoints,
   ...webhookEndpoints,
   ...analyticsEndpoints,
   ...healthEndpoints,

@@ -1,19 +1,23 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { invalid } from '../errors.ts'
+import { invalid, notFound } from '../errors.ts'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
 import { CloudEvent, exampleOf, toCloudEvent } from '../events/cloud-event.ts'
+import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '../events/dead-events.ts'
+import { listConsumerLag } from '../events/lag.ts'
+import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
+import { cursorParameter, nextCursor } from './reads.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
-export const Event = CloudEvent.meta({
+const Event = CloudEvent.meta({
   id: 'Event',
   description: 'A CloudEvents 1.0 event. The page /docs/events lists the types.',
   examples: [exampleOf('frame.saved')],
@@ -32,7 +36,7 @@ const AFTER = /^(?:[0-9]{1,20}\.[0-9]{1,16}|end)$/
 const STREAM = 'text/event-stream'
 
 /** The event log in commit-safe order, for operators' machines. `next` is always a cursor to continue from. */
-export const eventEndpoints = [
+const log = [
   endpoint(
     {
       id: 'listEvents',
@@ -129,4 +133,171 @@ async function requireKnown(db: Db, cursor: Cursor, name: string): Promise<void>
     `${name}: the log does not hold this event. It was restored from an earlier backup, or the cursor is of ` +
       `another library. Go on from ${formatCursor(end)}, or leave it out to read from the beginning.`,
   )
+}
+
+const consumerName = z.string().min(1).max(100)
+
+const Consumer = z
+  .strictObject({
+    consumer: z.string(),
+    unread: z.int().describe('Events that it has not read; 100,000 stands for that many or more.'),
+    seconds: z.number().describe('The age of the oldest of them; 0 without one.'),
+    moved_at: z.iso.datetime().describe('When it last moved.'),
+    dead: z.int().describe('Events that it skipped after repeated failures.'),
+  })
+  .meta({ id: 'EventConsumer', description: 'A part of the service that reads the event log and acts on it.' })
+
+const Dead = z
+  .strictObject({
+    consumer: z.string().describe('The consumer that skipped it.'),
+    error: z.string().describe('Why the last attempt failed.'),
+    attempts: z.int(),
+    at: z.iso.datetime().describe('When it was given up.'),
+    waiting: z.boolean().describe('Another attempt is asked for and not made yet.'),
+    event: Event,
+  })
+  .meta({ id: 'DeadEvent', description: 'An event that a consumer skipped after repeated failures.' })
+
+const ReplayBody = z.strictObject({
+  from: z
+    .string()
+    .min(1)
+    .max(60)
+    .describe('A cursor (that event stays handled; `0.0`: none does), or a date or time (before its first event).'),
+})
+
+const RetryBody = z.union(
+  [
+    z.strictObject({ event_ids: z.array(z.uuid()).min(1).max(1_000), consumer: consumerName.optional() }),
+    z.strictObject({ all: z.literal(true), consumer: consumerName.optional() }),
+  ],
+  'send event_ids (1 to 1,000 ids of events) or all: true, each also with a consumer',
+)
+
+const DEAD_LIMIT = { default: 100, max: 500 } as const
+const DEAD_CURSOR = /^\d{1,13}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\..{1,100}$/
+
+/** Consumers of the log, for operators: how far they are, what they gave up, and going back. */
+const consumers = [
+  endpoint(
+    {
+      id: 'listEventConsumers',
+      method: 'get',
+      path: '/api/events/consumers',
+      tag: 'Operators',
+      summary: 'The consumers of the event log, with their lag',
+      parameters: {},
+      answer: z.strictObject({ consumers: z.array(Consumer) }),
+      scope: 'events:read',
+      // Up to 100,000 unread events are counted for each.
+      cost: { points: OPERATOR_POINTS.consumers },
+    },
+    async ({ db }: EventsDeps) => ({ consumers: await listConsumerLag(db) }),
+  ),
+  endpoint(
+    {
+      id: 'replayEvents',
+      method: 'post',
+      path: '/api/events/consumers/:consumer/replay',
+      tag: 'Operators',
+      summary: 'Make a consumer handle events again, from a place in the log on',
+      description: 'It never goes forward, which would skip events. `webhooks` is refused: resend a range instead.',
+      body: ReplayBody,
+      example: { from: '2026-11-20T08:00:00Z' },
+      answer: z.strictObject({
+        consumer: z.string(),
+        from: z.string().describe('The cursor from which on events are handled again.'),
+        was: z.string().describe('The cursor of its position before.'),
+        events: z.int().describe('How many events lie between the two.'),
+      }),
+      status: 202,
+      scope: 'library:write',
+    },
+    async ({ db }: EventsDeps, { params, body }) => {
+      const from = await readPosition(db, 'from', body.from)
+      const { consumer } = params
+      const { was, events } = await replay(db, { consumer, from })
+      return { consumer, from: formatCursor(from), was: formatCursor(was), events }
+    },
+  ),
+  endpoint(
+    {
+      id: 'listDeadEvents',
+      method: 'get',
+      path: '/api/events/dead',
+      tag: 'Operators',
+      summary: 'Events that a consumer skipped after repeated failures, the newest first',
+      parameters: {
+        consumer: { schema: consumerName, description: 'Only of this consumer.', example: 'search' },
+        after: cursorParameter(DEAD_CURSOR),
+        limit: {
+          schema: limitUpTo(DEAD_LIMIT.max),
+          description: `Rows per page; default ${DEAD_LIMIT.default}, at most ${DEAD_LIMIT.max} (more is capped).`,
+        },
+      },
+      answer: z.strictObject({ dead_events: z.array(Dead), next: nextCursor }),
+      scope: 'events:read',
+    },
+    async ({ db, publicUrl }: EventsDeps, { query, charge }) => {
+      const { consumer, limit = DEAD_LIMIT.default } = query
+      const found = await listDeadEvents(db, { consumer, after: readDeadCursor(query.after), limit })
+      await charge(pointsForItems(found.length) - POINTS.read)
+      const last = found.length === limit ? found.at(-1) : undefined
+      return { dead_events: found.map((one) => describeDead(one, publicUrl)), next: last ? toDeadCursor(last) : null }
+    },
+  ),
+  endpoint(
+    {
+      id: 'getDeadEvent',
+      method: 'get',
+      path: '/api/events/dead/:eventId',
+      tag: 'Operators',
+      summary: 'One event, for each consumer that skipped it',
+      parameters: {},
+      answer: z.strictObject({ dead_events: z.array(Dead) }),
+      scope: 'events:read',
+      errors: [404],
+    },
+    async ({ db, publicUrl }: EventsDeps, { params }) => {
+      const found = await listDeadEvents(db, { eventId: params.eventId })
+      if (found.length === 0) throw notFound('dead event')
+      return { dead_events: found.map((one) => describeDead(one, publicUrl)) }
+    },
+  ),
+  endpoint(
+    {
+      id: 'retryDeadEvents',
+      method: 'post',
+      path: '/api/events/dead/retry',
+      tag: 'Operators',
+      summary: 'Make the consumers try dead events once more',
+      description:
+        'They do so at once, or when a worker runs again. What succeeds leaves the list; what fails stays with its ' +
+        'new reason.',
+      body: RetryBody,
+      example: { all: true, consumer: 'search' },
+      answer: z.strictObject({ asked: z.int().describe('The number of events to try.') }),
+      status: 202,
+      scope: 'library:write',
+      errors: [404],
+    },
+    async ({ db }: EventsDeps, { body }) => ({
+      asked: await requestRetries(db, {
+        consumer: body.consumer ?? null,
+        eventIds: 'event_ids' in body ? body.event_ids : null,
+      }),
+    }),
+  ),
+]
+
+export const eventEndpoints = [...log, ...consumers]
+
+function toDeadCursor({ at, event, consumer }: DeadEvent): string {
+  return `${at.getTime()}.${event.id}.${consumer}`
+}
+
+function readDeadCursor(text: string | undefined) {
+  if (text === undefined) return undefined
+  const [ms, eventId, ...consumer] = text.split('.') as [string, string, ...string[]]
+  return { at: new Date(Number(ms)), eventId, consumer: consumer.join('.') }
 }

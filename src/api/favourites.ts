@@ -7,7 +7,7 @@ import { type CollectionDeps, SavedFrame, savedBatches, toSavedFrames } from '..
 import { exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
-import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
+import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
 
 interface FavouritesDeps extends CollectionDeps {
   db: Db

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
-import { cachedRead } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
@@ -10,10 +10,10 @@ import { compareParameters, filmParameters, findFilms, requireCompared } from '.
 import { Frame, toFrame } from '../views/frame.ts'
 import { listOpenings, OPENING_POINTS, openingParameters, pointsForEnds } from '../views/openings.ts'
 import { toVideo, Video } from '../views/resources.ts'
-import { afterParameter, checkId, listLimit, type ReadDeps } from './library-read.ts'
-import { nextCursor } from './paging.ts'
+import { readSequences, SEQUENCE_POINTS, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
+import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps } from './reads.ts'
 
-/** How films are built, and how they compare. */
+/** How films are built, how they compare, and what follows what in them. */
 
 type Deps = ReadDeps & FilmDeps
 
@@ -201,3 +201,28 @@ async function withVideos({ search, publicUrl }: Deps, films: readonly ShelfFilm
     return video ? [{ film, listed: { video: toVideo(video, publicUrl), measures: film.measures } }] : []
   })
 }
+
+export const sequenceEndpoint = cachedRead(
+  {
+    id: 'findSequences',
+    path: '/api/sequences',
+    tag: 'Films',
+    summary: 'One thing after another in a film: a text card that leads into a screen',
+    parameters: { ...sequenceParameters, limit: listLimit(20, 60), after: afterParameter },
+    answer: z
+      .strictObject({
+        sequences: z.array(Sequence),
+        films: z.int().describe('Films with every step somewhere, as far as they were looked at.'),
+        unknown: z
+          .int()
+          .describe(
+            'Frames of these films, or of all if there are none, without a value asked for: they could hide a match.',
+          ),
+        next: nextCursor,
+      })
+      .meta({ id: 'SequencesResponse' }),
+    cost: { points: SEQUENCE_POINTS },
+  },
+  async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>
+    readSequences(search, publicUrl, toSequenceQuery(query, { limit, after })),
+)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
-import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
+import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
@@ -18,7 +19,7 @@ import { ReadAs, toHit } from '../views/hit.ts'
 import { flag } from '../views/parameter-values.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
-import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './library-read.ts'
+import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './reads.ts'
 
 const FramesAnswer = z
   .strictObject({

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { AppError, invalid, notFound } from '../errors.ts'
-import { cachedRead } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
 import { currentSlug } from '../search/techniques.ts'
 import { thumbnailSize } from '../views/frame.ts'
 import { plainName, wholeNumber } from '../views/parameter-values.ts'
-import type { ReadDeps } from './library-read.ts'
+import type { ReadDeps } from './reads.ts'
 
 /** oEmbed (https://oembed.com), for sites that show previews of pasted links. */
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { cachedRead } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { FrameHit, toFrame } from '../views/frame.ts'
 import { frameParameters, MAX_QUERY } from '../views/frame-query.ts'
 import { toHit } from '../views/hit.ts'
 import { freeText, limitUpTo } from '../views/parameter-values.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
-import { debugField, explained, isDebug, type ReadDeps } from './library-read.ts'
+import { debugField, explained, isDebug, type ReadDeps } from './reads.ts'
 
 const LIMIT = { default: 6, max: 20 } as const
 

@@ -4,7 +4,7 @@ import { endShare, findSharedBoard, shareBoard, unshareBoard } from '../library/
 import { BoardWithItems, toBoardWithItems } from '../views/collections.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './boards.ts'
-import { LINK, nextCursor } from './paging.ts'
+import { LINK, nextCursor } from './reads.ts'
 
 /** Share links of boards, and what they show to everyone. */
 export const sharedBoardEndpoints = [
@@ -74,7 +74,6 @@ export const sharedBoardEndpoints = [
       parameters: itemParameters,
       answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }), next: nextCursor }),
       answerHeaders: LINK,
-      long: true,
       errors: [404],
       // Not cached: the link ends as soon as it is revoked.
       headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },

@@ -6,9 +6,8 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
-import { refuseDeclared, requireUtf8 } from '../http/request-body.ts'
-import { receiveForm } from '../http/upload-form.ts'
-import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
+import { type AddressRules, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameter-values.ts'
@@ -19,9 +18,7 @@ export interface SubmitDeps {
   db: Db
   store: MediaStore
   maxUploadBytes: number
-  resolveSource: (url: string) => ResolvedSource | undefined
-  /** Why this installation cannot fetch a source; undefined when it can. */
-  fetchable: (source: ResolvedSource) => string | undefined
+  addresses: AddressRules
 }
 
 export const titleSchema = z
@@ -73,13 +70,13 @@ export const submitEndpoints = [
       scope: 'videos:write',
     },
     async (deps: SubmitDeps, given) => {
-      const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
+      const { db, store, maxUploadBytes: maxBytes, addresses } = deps
       const { res } = given
       const { video, created } = await receiveFilm(given, maxBytes, {
         parameters: uploadParameters,
         url: (body) => {
           const asked = UrlBody.parse(body)
-          return submitUrl(db, asked.url, resolveSource, { ...asked, fetchable })
+          return submitUrl(db, asked.url, addresses.resolve, { ...asked, fetchable: addresses.fetchable })
         },
         file: (file, { filename, fields }) =>
           submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
@@ -89,6 +86,9 @@ export const submitEndpoints = [
     },
   ),
 ]
+
+const MAX_JSON_BYTES = 64 * 1024
+const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: requireUtf8 })
 
 interface Receiver<T> {
   /** The details of a raw upload. A form has them as fields. */
@@ -101,11 +101,14 @@ interface Receiver<T> {
 
 /** Receives a film: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
 export async function receiveFilm<T>(
-  { req, charge, hold }: Pick<Input<Operation>, 'req' | 'charge' | 'hold'>,
+  { req, res, charge, hold }: Pick<Input<Operation>, 'req' | 'res' | 'charge' | 'hold'>,
   maxBytes: number,
   { parameters, url, file }: Receiver<T>,
 ): Promise<T> {
-  if (req.is('application/json')) return url(await jsonBody(req))
+  if (req.is('application/json')) {
+    refuseDeclared(req, MAX_JSON_BYTES)
+    return url(await readBody(parseJson, req, res))
+  }
   hold('uploads')
   await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxBytes, maxBytes)))
   refuseTooLarge(req, maxBytes)
@@ -158,15 +161,4 @@ function parsedDetails({ backfill, ...rest }: Record<string, unknown>): Submissi
     ...parsed,
     ...(backfill === undefined ? {} : { backfill: backfill === true || backfill === '1' || backfill === 'true' }),
   }
-}
-
-const MAX_JSON_BYTES = 64 * 1024
-const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: requireUtf8 })
-
-async function jsonBody(req: Request): Promise<unknown> {
-  refuseDeclared(req, MAX_JSON_BYTES)
-  await new Promise<void>((resolve, reject) =>
-    parseJson(req, {} as never, (error?: unknown) => (error ? reject(error) : resolve())),
-  )
-  return req.body
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { cachedRead, endpoint, LOCATION } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
+import { endpoint, LOCATION } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../library/techniques/techniques.ts'
 import { SLUG } from '../library/techniques/vocabulary.ts'
 import { OK, Ok, Technique, toTechnique } from '../views/resources.ts'
-import type { ReadDeps } from './library-read.ts'
+import type { ReadDeps } from './reads.ts'
 
 /** A technique as operators see it. */
 const VocabularyEntry = z

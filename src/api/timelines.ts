@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import type { TakeTurn } from '../http/search-concurrency.ts'
+import type { TakeTurn } from '../http/versioned-cache.ts'
 import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/videos/films.ts'
 import { toFrame } from '../views/frame.ts'
@@ -19,7 +19,7 @@ import {
   timelineParameters,
 } from '../views/timelines.ts'
 import { type BoardsDeps, boardOf } from './boards.ts'
-import { afterParameter, listLimit, type ReadDeps } from './library-read.ts'
+import { afterParameter, listLimit, type ReadDeps } from './reads.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
 const aTimeline = {

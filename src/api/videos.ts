@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
-import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { cachedRead } from '../http/cached-reads.ts'
+import { endpoint } from '../http/endpoint.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
@@ -10,7 +11,7 @@ import { toShownAddress } from '../video/source/shown-address.ts'
 import { Frame, videoShape } from '../views/frame.ts'
 import { frameParameters } from '../views/frame-query.ts'
 import { flag, plainName } from '../views/parameter-values.ts'
-import { OK, Ok, toVideo, Video } from '../views/resources.ts'
+import { Brand, OK, Ok, toBrand, toVideo, Video } from '../views/resources.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import {
   afterParameter,
@@ -19,10 +20,10 @@ import {
   explained,
   isDebug,
   listLimit,
+  nextCursor,
   type ReadDeps,
   viewOf,
-} from './library-read.ts'
-import { nextCursor } from './paging.ts'
+} from './reads.ts'
 
 const VideoFramesAnswer = z
   .strictObject({ frames: z.array(Frame), debug: debugField })
@@ -238,3 +239,20 @@ const operators = [
 ]
 
 export const videoEndpoints = [...openReads, ...operators]
+
+export const brandEndpoints = [
+  cachedRead(
+    {
+      id: 'listBrands',
+      path: '/api/brands',
+      tag: 'Library',
+      summary: 'Brands and channels by name',
+      parameters: { after: afterParameter, limit: listLimit(60, 120) },
+      answer: z.strictObject({ brands: z.array(Brand), next: nextCursor }).meta({ id: 'BrandsResponse' }),
+    },
+    async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60 } }) => {
+      const { items, next } = await search.brands({ after, limit })
+      return { brands: items.map((document) => toBrand(document, publicUrl)), next }
+    },
+  ),
+]

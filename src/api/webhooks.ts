@@ -34,7 +34,7 @@ import { limitUpTo } from '../views/parameter-values.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ERRORS } from '../webhooks/receiver.ts'
 import { type SecretsKeys, SIGNING } from '../webhooks/secrets.ts'
-import { cursorParameter, nextCursor } from './paging.ts'
+import { cursorParameter, nextCursor } from './reads.ts'
 
 export interface WebhookDeps {
   db: Db

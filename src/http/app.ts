@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { type CountRequest, contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
 import { problemHandler, sendBareProblem } from './problem.ts'
-import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
+import { chargeOnce, type LocalLimits } from './rate-limit/rate-limits.ts'
 import { type AllowedMethods, listShadowed, openAllowedMethods, type Routes } from './routes.ts'
 
 export interface AppOptions {

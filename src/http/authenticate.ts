@@ -7,9 +7,8 @@ import { type Caller, findCallers, prefixOf, recordUse, type Scope } from '../li
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
 import type { StreamGuard } from './event-stream.ts'
-import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'
-import type { RateLimits } from './rate-limit/rate-limits.ts'
-import { spend } from './rate-limit/spend.ts'
+import { type Payer, POINTS } from './rate-limit/budgets.ts'
+import { type RateLimits, spend } from './rate-limit/rate-limits.ts'
 
 export interface AuthenticationDeps {
   db: Db
@@ -61,7 +60,7 @@ export function callerOf(req: Request): Caller {
 
 /** All keys of an account share one budget: a new key gives no new points. */
 export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
-  return { budget: budgetOf(account.plan), subject: account.id }
+  return { budget: account.plan, subject: account.id }
 }
 
 /** The guard of open streams, whose holders are the ids of keys: a stream stays open while its key may use `scope`. */

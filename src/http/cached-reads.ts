@@ -1,22 +1,66 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
+import { canonicalKey, readParameters } from '../parameters.ts'
 import { contextOf } from './edge.ts'
-import type { LocalLimits } from './rate-limit/spend.ts'
-import { CompressibleBody, encodingReader, isAny, isNoneMatchMet, sendBody } from './response-body.ts'
-import { keptOrInTurn, type TakeTurn } from './search-concurrency.ts'
-import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
+import type { Answer, Endpoint, Input, Methodless } from './endpoint.ts'
+import type { LocalLimits } from './rate-limit/rate-limits.ts'
+import { CompressibleBody, isAny, isNoneMatchMet, preferredEncoding, sendBody } from './response-body.ts'
+import {
+  keptOrInTurn,
+  openVersionedCache,
+  type ReadModelVersion,
+  type TakeTurn,
+  type Versioned,
+} from './versioned-cache.ts'
 
-const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
+interface ReadOptions<O extends Methodless> {
+  /** The query in its shortest form, so that equal queries share an answer. */
+  canonical?: (query: Input<O>['query']) => Input<O>['query']
+  /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
+  check?: (params: Input<O>['params']) => void
+  /** Whether the answer depends on this one request. Such an answer is never cached. */
+  perRequest?: (query: Input<O>['query']) => boolean
+  /** Points beyond the operation's own when the answer is not in memory. */
+  coldPoints?: (query: Input<O>['query']) => number
+}
+
+/** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
+export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
+  operation: O,
+  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
+  { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
+): Endpoint<D & { cache: CachedReads }> {
+  const { path, parameters = {} } = operation
+  return {
+    ...operation,
+    method: 'get',
+    cached: true,
+    toHandler: (deps) => {
+      const read = (req: Request): CacheableRead => {
+        const query = canonical(readParameters(req.originalUrl, parameters) as Input<O>['query'])
+        const params = req.params as Input<O>['params']
+        check?.(params)
+        return {
+          key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
+          load: () => load(deps, { params, query }) as Promise<object>,
+          once: perRequest?.(query) ?? false,
+          coldPoints: coldPoints?.(query) ?? 0,
+        }
+      }
+      return (req, res) => deps.cache.answer(req, res, () => read(req))
+    },
+  }
+}
 
 /** A parsed read. Equal reads have equal keys, however their URLs are written. */
-export interface CacheableRead {
+interface CacheableRead {
   key: string
   load: () => Promise<object>
   /** Per-request answer (`debug=1`): never cached. */
-  once?: boolean
+  once: boolean
   /** Points beyond its route's when it is not in memory. */
-  coldPoints?: number
+  coldPoints: number
 }
 
 export interface CachedReads {
@@ -24,7 +68,7 @@ export interface CachedReads {
    * Answers an open read: 304 from the version alone, else from memory, else by one load for all who wait. `parse`
    * reads the request; it is not called for a URL seen before. Only 200s are kept.
    */
-  answer(req: Request, res: Response, parse: () => CacheableRead): void | Promise<void>
+  answer(req: Request, res: Response, parse: () => CacheableRead): Promise<void>
 }
 
 interface CachedReadsOptions {
@@ -45,19 +89,22 @@ export function openCachedReads(
     sizeCalculation: (_, url) => url.length + 128,
   })
 
-  const encodingOf = encodingReader()
-
   /**
    * Sends a read, or 304. A missing version means that the engine changed meanwhile: then no cache may keep the answer.
    */
-  function send(req: Request, res: Response, name: string, { value, version }: Versioned<CompressibleBody>) {
+  async function send(
+    req: Request,
+    res: Response,
+    name: string,
+    { value, version }: Versioned<CompressibleBody>,
+  ): Promise<void> {
     if (version === undefined) res.setHeader('Cache-Control', 'no-store')
     else {
       const etag = tagOf(version, name)
       if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
       setKept(res, etag)
     }
-    return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
+    await sendBody(req, res, value, { type: JSON_TYPE, encoding: preferredEncoding(req) })
   }
 
   /** 304 from the version alone, without a load; else the answer. */
@@ -72,7 +119,7 @@ export function openCachedReads(
     await send(req, res, name, await keptOrInTurn({ kept: cache, takeTurn }, asked, () => toBody(toRead())))
   }
 
-  function chargeSearch(req: Request, { coldPoints = 0 }: CacheableRead): void {
+  function chargeSearch(req: Request, { coldPoints }: CacheableRead): void {
     if (coldPoints > 0) limits.consumeLocally('anonymous', contextOf(req).address, coldPoints)
   }
 
@@ -83,7 +130,7 @@ export function openCachedReads(
   }
 
   return {
-    answer(req, res, parse) {
+    async answer(req, res, parse) {
       const known = names.get(req.originalUrl)
       const kept = known === undefined ? undefined : cache.peek(known)
       if (kept) return send(req, res, known!, kept)
@@ -100,6 +147,7 @@ export function openCachedReads(
 const toBody = async ({ load }: CacheableRead) => new CompressibleBody(JSON.stringify(await load()))
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
 
 const tagOf = (version: string, name: string) => `W/"${version}-${name}"`
 

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { LRUCache } from 'lru-cache'
 import { Histogram, type Registry } from 'prom-client'
 import proxyaddr from 'proxy-addr'
 import type { Logger } from '../logger.ts'
@@ -44,19 +44,18 @@ interface EdgeOptions {
  */
 export function openEdge({ logger, trustProxy, countRequest }: EdgeOptions) {
   const addressOf = addressReader(trustProxy)
-  const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
     const context: RequestContext = {
-      requestId: givenId(req) ?? newId(),
+      requestId: givenId(req) ?? randomUUID(),
       address: addressOf(req),
-      path: pathOf(req.url!),
+      path: req.url!.split('?', 1)[0]!,
       charged: false,
     }
     ;(req as WithContext)[CONTEXT] = context
     res.setHeader('X-Request-Id', context.requestId)
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')
-    if (isOpenToAnyOrigin(context.path)) {
+    if (OPEN_TO_ANY_ORIGIN.test(context.path)) {
       res.setHeader('Access-Control-Allow-Origin', '*')
       res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
     }
@@ -83,11 +82,6 @@ export function originForm(target: string): string {
   return pathname.startsWith('/') ? pathname + search : `/${target}`
 }
 
-function pathOf(url: string): string {
-  const mark = url.indexOf('?')
-  return mark < 0 ? url : url.slice(0, mark)
-}
-
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 function givenId(req: IncomingMessage): string | undefined {
@@ -95,31 +89,18 @@ function givenId(req: IncomingMessage): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
-/** Request ids: a random part per process and a count. A UUID costs a warm read over one percent of its CPU time. */
-function requestIds(): () => string {
-  const process = randomBytes(9).toString('base64url')
-  let count = 0
-  return () => `${process}.${(++count).toString(36)}`
-}
-
 const EXPOSED_HEADERS = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
 
 /**
  * CORS `*` without credentials for the API: keys travel in a header, never in a cookie. The tool server checks
- * origins itself.
+ * origins itself. Routes ignore letter case and a slash at the end, so this does too.
  */
-function isOpenToAnyOrigin(path: string): boolean {
-  return OPEN_TO_ANY_ORIGIN.test(path)
-}
-
-/** Routes ignore letter case and a slash at the end, so this does too. */
 const OPEN_TO_ANY_ORIGIN = /^\/(?:api\/(?!mcp\/?$)|openapi\.json\/?$)/i
 
 /** Whether this is a CORS preflight of a path that any origin may call. */
 export function isPreflight(req: IncomingMessage, { path }: RequestContext): boolean {
-  return (
-    req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined && isOpenToAnyOrigin(path)
-  )
+  const isAsked = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
+  return isAsked && OPEN_TO_ANY_ORIGIN.test(path)
 }
 
 export function sendPreflight(res: ServerResponse): void {
@@ -136,8 +117,12 @@ export function sendPreflight(res: ServerResponse): void {
  * Without a route it is the path as requested.
  */
 export function loggedPath(req: IncomingMessage): string {
-  const { route } = req as IncomingMessage & { route?: { path: string } }
-  return route?.path ?? contextOf(req).path
+  return routeOf(req) ?? contextOf(req).path
+}
+
+/** The pattern of the route that answers a request, as Express notes it there. */
+function routeOf(req: IncomingMessage): string | undefined {
+  return (req as IncomingMessage & { route?: { path: string } }).route?.path
 }
 
 function logSent(
@@ -169,7 +154,7 @@ export function openRequestTimes(registry: Registry): CountRequest {
     const seconds = (performance.now() - startedAt) / 1_000
     // The length of a stream is the time for which its client listens.
     if (seconds > LONGEST_SEC && String(res.getHeader('content-type')).startsWith('text/event-stream')) return
-    const route = (req as IncomingMessage & { route?: { path: string } }).route?.path ?? 'other'
+    const route = routeOf(req) ?? 'other'
     const method = METHODS.has(req.method!) ? req.method! : 'other'
     histogram.observe({ route, method, status: `${Math.floor(res.statusCode / 100)}xx` }, seconds)
   }
@@ -187,6 +172,7 @@ export function clientIp(req: Connected, trustProxy: number): string {
 
 /** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
 function toAddress(ip: string): string {
+  if (isIPv4(ip)) return ip
   if (!ipaddr.isValid(ip)) return 'unknown'
   const address = ipaddr.process(ip)
   if (address.kind() === 'ipv4') return address.toString()
@@ -194,17 +180,7 @@ function toAddress(ip: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** `toAddress(clientIp(req))`, with a bounded memory of the addresses seen. */
+/** `toAddress(clientIp(req))` */
 export function addressReader(trustProxy: number): (req: Connected) => string {
-  const addresses = new LRUCache<string, string>({ max: 10_000 })
-  return (req) => {
-    const ip = clientIp(req, trustProxy)
-    let address = addresses.get(ip)
-    if (address === undefined) {
-      address = toAddress(ip)
-      // Behind a proxy the IP is a header's text of any length.
-      if (ip.length <= 64) addresses.set(ip, address)
-    }
-    return address
-  }
+  return (req) => toAddress(clientIp(req, trustProxy))
 }

@@ -2,16 +2,16 @@ import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { ZodOpenApiContentObject } from 'zod-openapi'
 import type { Db, Tx } from '../db/client.ts'
-import { namingFields } from '../errors.ts'
+import { invalid, namingFields } from '../errors.ts'
+import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
-import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
-import { callerOf } from './authenticate.ts'
-import type { CacheableRead, CachedReads } from './cached-reads.ts'
+import { type Parameters, readParameters, type Values } from '../parameters.ts'
+import { type Authentication, callerOf } from './authenticate.ts'
 import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
-import type { RateLimits } from './rate-limit/rate-limits.ts'
-import { holdUntilSent, spendMore } from './rate-limit/spend.ts'
-import { answerPost } from './request-body.ts'
+import { holdUntilSent, limitOpen, limitOpenReads, type RateLimits, spendMore } from './rate-limit/rate-limits.ts'
+import { jsonBody } from './request-body.ts'
 import { CompressibleBody, type LongAnswers, sendJson } from './response-body.ts'
+import { openRoutes, type Routes } from './routes.ts'
 
 /**
  * The declaration of an endpoint. The router, OpenAPI, /docs, /llms.txt and the authorisation tests are made from it.
@@ -77,7 +77,7 @@ export interface Operation {
 }
 
 /** What a declaration of a fixed method leaves out. */
-type Methodless = Omit<Operation, 'method'>
+export type Methodless = Omit<Operation, 'method'>
 
 /** An operation and its handler. `D`: what the handler needs. */
 export interface Endpoint<D> extends Operation {
@@ -87,7 +87,7 @@ export interface Endpoint<D> extends Operation {
 /** The dependencies of the endpoint router. */
 export interface EndpointTools {
   db: Db
-  cache: CachedReads
+  authentication: Pick<Authentication, 'requireScope'>
   limits: RateLimits
   longAnswers: LongAnswers
 }
@@ -115,7 +115,7 @@ export interface Input<O extends Methodless> {
 }
 
 /** The answer as the operation's schema has it. */
-type Answer<O extends Methodless> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
+export type Answer<O extends Methodless> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
 
 /** Declares an endpoint. A handler that sends the answer itself returns undefined. */
 export function endpoint<D, const O extends Operation>(
@@ -146,11 +146,10 @@ interface PostOptions<O extends Methodless> {
 /** Declares a POST that runs in one transaction, and at most once per Idempotency-Key. */
 export function idempotentPost<D, const O extends Methodless & { scope: Scope }>(
   operation: O,
-  act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
+  write: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
   { secret = false, pointsOf, locationOf }: PostOptions<O> = {},
 ): Endpoint<D> {
   const { status = 200 } = operation
-  const sent = { locationOf: locationOf as ((body: unknown) => string) | undefined }
   return {
     ...operation,
     method: 'post',
@@ -159,56 +158,35 @@ export function idempotentPost<D, const O extends Methodless & { scope: Scope }>
     toHandler: (deps, tools) => async (req, res) => {
       const input = readInput(operation, tools, req, res)
       if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
-      await answerPost(tools.db, { req, res, ...sent }, async (tx) => ({
-        status,
-        body: await act(deps, { ...input, tx }),
-        secret,
-      }))
+      const act = async (tx: Tx) => ({ status, body: await write(deps, { ...input, tx }), secret })
+      const answer = await inOneTransaction(tools.db, req, act)
+      if (answer.replayed) res.set('Idempotent-Replayed', 'true')
+      if (locationOf) res.location(locationOf(answer.body as Answer<O>))
+      res.status(answer.status).json(answer.body)
     },
   }
+}
+
+/** The form of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
+
+/** Runs a write of the caller; with an `Idempotency-Key` at most once. */
+async function inOneTransaction(
+  db: Db,
+  req: Request,
+  act: (tx: Tx) => Promise<StoredResponse>,
+): Promise<StoredResponse & { replayed?: boolean }> {
+  const accountId = callerOf(req).account.id
+  const key = req.get('Idempotency-Key')
+  if (key === undefined) return db.transactionOf(accountId, act)
+  if (!IDEMPOTENCY_KEY.test(key))
+    throw invalid('Idempotency-Key', 'An Idempotency-Key has 1 to 255 visible ASCII characters.')
+  const request = `${req.method} ${req.path}\n${JSON.stringify(req.body ?? null)}`
+  return runIdempotently(db, { accountId, key, request }, act)
 }
 
 /** Header of an answer that created a resource. */
 export const LOCATION = { Location: 'The path of what was created.' } as const
-
-interface ReadOptions<O extends Methodless> {
-  /** The query in its shortest form, so that equal queries share an answer. */
-  canonical?: (query: Input<O>['query']) => Input<O>['query']
-  /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
-  check?: (params: Input<O>['params']) => void
-  /** Whether the answer depends on this one request. Such an answer is never cached. */
-  perRequest?: (query: Input<O>['query']) => boolean
-  /** Points beyond the operation's own when the answer is not in memory. */
-  coldPoints?: (query: Input<O>['query']) => number
-}
-
-/** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
-export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
-  operation: O,
-  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
-  { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
-): Endpoint<D> {
-  const { path, parameters = {} } = operation
-  return {
-    ...operation,
-    method: 'get',
-    cached: true,
-    toHandler: (deps, { cache }) => {
-      const read = (req: Request): CacheableRead => {
-        const query = canonical(readParameters(req.originalUrl, parameters) as Input<O>['query'])
-        const params = req.params as Input<O>['params']
-        check?.(params)
-        return {
-          key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
-          load: () => load(deps, { params, query }) as Promise<object>,
-          once: perRequest?.(query) ?? false,
-          coldPoints: coldPoints?.(query) ?? 0,
-        }
-      }
-      return (req, res) => cache.answer(req, res, () => read(req))
-    },
-  }
-}
 
 /** Fields in camel case, `frameId`, are taken in snake case too, as all others are written. */
 function asNamed(schema: z.ZodType, given: unknown): unknown {
@@ -241,4 +219,28 @@ function readInput<O extends Methodless>(
     sendPieces: (pieces: AsyncIterable<string>, type: string) => longAnswers.send(req, res, pieces, type),
   }
   return input as Input<O>
+}
+
+/** The router of declared endpoints: guards, body, handler. Express passes on what a handler throws. */
+export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, tools: EndpointTools): Routes {
+  const router = openRoutes()
+  for (const endpoint of endpoints)
+    router[endpoint.method](endpoint.path, ...guardsOf(endpoint, tools), endpoint.toHandler(deps, tools))
+  return router
+}
+
+function guardsOf(operation: Operation, { authentication, limits }: EndpointTools): RequestHandler[] {
+  const { headers, scope, everyPlan, plain, free, cached, cost, body } = operation
+  const guards: RequestHandler[] = []
+  if (headers)
+    guards.push((_req, res, next) => {
+      res.set(headers)
+      next()
+    })
+  if (scope) guards.push(authentication.requireScope(scope, { ...cost, everyPlan }))
+  else if (cached || plain) guards.push(...(free ? [] : [limitOpenReads(limits, cost)]))
+  else guards.push(limitOpen(limits, cost))
+  // After the scope, so that a caller without a key learns nothing about the body.
+  if (body) guards.push(jsonBody)
+  return guards
 }

@@ -8,9 +8,8 @@ import {
 } from 'zod-openapi'
 import type { ErrorCode } from '../errors.ts'
 import type { Parameter } from '../parameters.ts'
-import type { Operation } from './endpoint.ts'
+import { IDEMPOTENCY_KEY, type Operation } from './endpoint.ts'
 import { STATUS } from './problem.ts'
-import { IDEMPOTENCY_KEY } from './request-body.ts'
 
 const Problem = z
   .strictObject({

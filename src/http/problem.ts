@@ -7,7 +7,7 @@ import { AppError, describeIssue, type ErrorCode, type ErrorDetail, typeName, un
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
-import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
+import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/rate-limits.ts'
 import { isClientGone } from './response-body.ts'
 
 /** The HTTP status of each error code. */
@@ -178,42 +178,28 @@ function isPoolClosed(error: unknown): boolean {
   return false
 }
 
-interface HandlerDeps {
-  logger: Logger
-  refused: RefusalLog
-  limits: LocalLimits
-}
-
 /**
- * Logs an error once, answers it, and discards the rest of the body. When the answer has already begun, it closes the
- * connection.
+ * The error handler at the end of the Express application. It logs an error once, answers it, and discards the rest of
+ * the body. When the answer has already begun, it closes the connection.
  */
-function answerProblem(
-  { logger, refused, limits }: HandlerDeps,
-  error: unknown,
-  req: IncomingMessage,
-  res: ServerResponse,
-): void {
-  // A stop waits for answers, not for questions whose client has gone. The database is closed to them: that is no news.
-  if (res.destroyed && isPoolClosed(error)) return
-  const problem = charged(limits, problemOf(error, req), req)
-  const { requestId, address } = contextOf(req)
-  const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
-  if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
-  else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
-  // Without the details, which quote the request.
-  else refused(address, fields, 'request refused')
-  if (res.headersSent) res.destroy()
-  else sendProblem(req, res, problem)
-  // The rest of a refused body is read, so that its sender reads the answer. A reader that failed leaves it paused.
-  if (!req.complete && req.readableFlowing !== true) req.resume()
-}
-
-/** The error handler at the end of the Express application. */
 export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
+  return (error: unknown, req, res, _next) => {
+    // A stop waits for answers, not for questions whose client has gone. The database is closed to them: no news.
+    if (res.destroyed && isPoolClosed(error)) return
+    const problem = charged(limits, problemOf(error, req), req)
+    const { requestId, address } = contextOf(req)
+    const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
+    if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
+    else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
+    // Without the details, which quote the request.
+    else refused(address, fields, 'request refused')
+    if (res.headersSent) res.destroy()
+    else sendProblem(req, res, problem)
+    // The rest of a refused body is read, so that its sender reads the answer. A reader that failed leaves it paused.
+    if (!req.complete && req.readableFlowing !== true) req.resume()
+  }
 }
 
 /** Lines a minute for one address. Further refusals are only counted. */

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
-import { LRUCache } from 'lru-cache'
 
 /** Brotli's effort for bodies that a client waits for. Its default, 11, is meant for files compressed once. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
@@ -21,23 +20,17 @@ const COMPRESS_FROM_BYTES = 1024
 /** A finished body. Each compressed form is made once, when it is first asked for, and kept with it. */
 export class CompressibleBody {
   readonly bytes: Buffer
-  readonly #forms: { [encoding in Encoding]?: Buffer | Promise<Buffer> } = {}
+  readonly #forms: { [encoding in Encoding]?: Promise<Buffer> } = {}
 
   constructor(content: string | Buffer) {
     this.bytes = typeof content === 'string' ? Buffer.from(content) : content
   }
 
-  as(encoding: Encoding): Buffer | Promise<Buffer> {
-    this.#forms[encoding] ??= compress[encoding](this.bytes).then(
-      (form) => {
-        this.#forms[encoding] = form
-        return form
-      },
-      (error: unknown) => {
-        delete this.#forms[encoding]
-        throw error
-      },
-    )
+  as(encoding: Encoding): Promise<Buffer> {
+    this.#forms[encoding] ??= compress[encoding](this.bytes).catch((error: unknown) => {
+      delete this.#forms[encoding]
+      throw error
+    })
     return this.#forms[encoding]
   }
 }
@@ -49,48 +42,25 @@ export function preferredEncoding(req: Request): Encoding | undefined {
   return best === 'br' || best === 'gzip' ? best : undefined
 }
 
-/** `preferredEncoding` with a bounded memory of the headers seen, for warm reads: parsing one costs. */
-export function encodingReader(): (req: Request) => Encoding | undefined {
-  const preferences = new LRUCache<string, Encoding | 'identity'>({
-    maxSize: 256 * 1024,
-    sizeCalculation: (_, header) => header.length + 64,
-  })
-  return (req) => {
-    const header = req.headers['accept-encoding'] as string | undefined
-    if (!header) return undefined
-    let preferred = preferences.get(header)
-    if (preferred === undefined) {
-      preferred = preferredEncoding(req) ?? 'identity'
-      preferences.set(header, preferred)
-    }
-    return preferred === 'identity' ? undefined : preferred
-  }
-}
-
-/** Sends a body in an encoding: at once, unless that form has to be made first. */
-export function sendBody(
+/** Sends a body in an encoding, which is made first where it is not there yet. */
+export async function sendBody(
   req: Request,
   res: Response,
   body: CompressibleBody,
   { type, encoding }: { type: string; encoding: Encoding | undefined },
-): void | Promise<void> {
+): Promise<void> {
   const used = body.bytes.length < COMPRESS_FROM_BYTES ? undefined : encoding
-  const form = used === undefined ? body.bytes : body.as(used)
-  if (form instanceof Promise) return form.then((bytes) => sendBytes(req, res, bytes, type, used))
-  sendBytes(req, res, form, type, used)
+  const bytes = used === undefined ? body.bytes : await body.as(used)
+  res.setHeader('Content-Type', type)
+  res.setHeader('Content-Length', bytes.length)
+  if (used !== undefined) res.setHeader('Content-Encoding', used)
+  res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
 /** Sends JSON in the encoding that the client prefers. */
 export async function sendJson(req: Request, res: Response, body: CompressibleBody): Promise<void> {
   res.vary('Accept-Encoding')
   await sendBody(req, res, body, { type: 'application/json; charset=utf-8', encoding: preferredEncoding(req) })
-}
-
-function sendBytes(req: Request, res: Response, bytes: Buffer, type: string, encoding: Encoding | undefined): void {
-  res.setHeader('Content-Type', type)
-  res.setHeader('Content-Length', bytes.length)
-  if (encoding !== undefined) res.setHeader('Content-Encoding', encoding)
-  res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
 const compressors: Record<Encoding, () => Transform> = {

@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
+import { openAdmission } from '../db/client.ts'
 import { CompressibleBody } from './response-body.ts'
 
 /** What the caches ask of the search: the version of the read model, and whether the engine changed. */
@@ -85,11 +87,7 @@ export interface VersionedCache<V extends object> {
    * The value of a key: from memory, else from `load`, which runs once for all concurrent callers (`shared: false`:
    * once for each). A failed load is not kept. A key belongs to one type of value.
    */
-  getOrLoad<T extends V>(
-    key: string,
-    load: () => Promise<T>,
-    options?: { shared?: boolean },
-  ): Versioned<T> | Promise<Versioned<T>>
+  getOrLoad<T extends V>(key: string, load: () => Promise<T>, options?: { shared?: boolean }): Promise<Versioned<T>>
 }
 
 /**
@@ -151,19 +149,13 @@ export function openVersionedCache<V extends object>({
     },
     isKept: (key, version) => find(key, version) !== undefined,
     isLoading: (key, version) => loading.has(nameOf(key, version, readModel.epoch())),
-    getOrLoad<T extends V>(key: string, load: () => Promise<T>, { shared = true } = {}) {
+    async getOrLoad<T extends V>(key: string, load: () => Promise<T>, { shared = true } = {}): Promise<Versioned<T>> {
       const epoch = readModel.epoch()
-      const findOrLoad = (version: string): Versioned<T> | Promise<Versioned<T>> => {
-        const entry = find(key, version) as Versioned<T> | undefined
-        if (entry) return entry
-        const loaded = shared ? startOnce(key, version, epoch, load) : start(key, version, epoch, load)
-        return loaded.then((value) => ({
-          value: value as T,
-          version: readModel.epoch() === epoch ? version : undefined,
-        }))
-      }
-      const version = readModel.current()
-      return typeof version === 'string' ? findOrLoad(version) : version.then(findOrLoad)
+      const version = await readModel.current()
+      const entry = find(key, version) as Versioned<T> | undefined
+      if (entry) return entry
+      const value = await (shared ? startOnce : start)(key, version, epoch, load)
+      return { value: value as T, version: readModel.epoch() === epoch ? version : undefined }
     },
   }
 }
@@ -172,4 +164,41 @@ export function openVersionedCache<V extends object>({
 function sizeOfValue(value: object): number {
   const body = 'body' in value ? value.body : value
   return body instanceof CompressibleBody ? body.bytes.length * 2 : JSON.stringify(value).length * 2
+}
+
+/** Runs an act in the turn of a subject. @throws AppError unavailable */
+export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>
+
+/** A search holds one to three of the 16 connections at a time. Checks of keys and versions share the others. */
+const MAX = 12
+const WAIT_MS = 10_000
+
+/**
+ * Limits concurrent searches. One address runs fewer searches at a time than there are processors, which leaves one
+ * processor to all others. The next turn goes to the address that runs the fewest.
+ */
+export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(1, availableParallelism() - 1)) } = {}): TakeTurn {
+  const admit = openAdmission({ max: MAX, ofOne, waitMs: WAIT_MS, what: 'searches' })
+  return async (subject, act) => {
+    const leave = await admit(subject)
+    try {
+      return await act()
+    } finally {
+      leave()
+    }
+  }
+}
+
+/**
+ * A kept value, one that is being loaded, or one that is loaded in the turn of the subject. A load begins within a
+ * turn: nobody waits behind the queue of another address, nor is refused for it. @throws AppError unavailable
+ */
+export async function keptOrInTurn<T extends object>(
+  { kept, takeTurn }: { kept: VersionedCache<object>; takeTurn: TakeTurn },
+  { key, subject }: { key: string; subject: string },
+  load: () => Promise<T>,
+): Promise<Versioned<T>> {
+  const get = () => kept.getOrLoad(key, load)
+  const version = await kept.version()
+  return kept.isKept(key, version) || kept.isLoading(key, version) ? get() : takeTurn(subject, get)
 }

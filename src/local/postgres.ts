@@ -155,7 +155,7 @@ function bytesIn(folder: string): number {
 }
 
 /**
- * A search leaves one processor to all others (http/search-concurrency.ts), so a statement must not take each of
+ * A search leaves one processor to all others (http/versioned-cache.ts), so a statement must not take each of
  * them.
  */
 function parallelWorkers(processors: number): number {

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { isLoopback } from '../config.ts'
 import { AppError } from '../errors.ts'
-import type { LocalLimits } from '../http/rate-limit/spend.ts'
+import type { LocalLimits } from '../http/rate-limit/rate-limits.ts'
 import { refusalReply, refuse } from './replies.ts'
 
 const ALLOWED_HEADERS = [

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { AppError } from '../errors.ts'
 import { toAppError } from '../http/problem.ts'
-import { chargeOnce, type LocalLimits } from '../http/rate-limit/spend.ts'
+import { chargeOnce, type LocalLimits } from '../http/rate-limit/rate-limits.ts'
 import type { RpcId } from './messages.ts'
 
 /** What goes out: JSON-RPC 2.0 messages with their HTTP status. */

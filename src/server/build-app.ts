@@ -10,21 +10,21 @@ import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
-import type { ConnectionLimits } from '../http/connections.ts'
 import type { CountRequest } from '../http/edge.ts'
-import { endpointRouter } from '../http/endpoint-router.ts'
+import { endpointRouter, type Operation } from '../http/endpoint.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
-import { openTurns } from '../http/search-concurrency.ts'
-import { openReadModelVersion, openVersionedCache } from '../http/versioned-cache.ts'
+import type { ConnectionLimits } from '../http/server.ts'
+import { openReadModelVersion, openTurns, openVersionedCache } from '../http/versioned-cache.ts'
 import { openTokenChecks } from '../library/accounts/key-checks.ts'
 import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
 import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
+import { TOOL_SERVER } from '../mcp/operation.ts'
 import { mcpRouter } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
 import { openAdvisor } from '../mcp/suggestions.ts'
@@ -44,7 +44,9 @@ import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
 import { membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
-import { OPERATIONS } from './operations.ts'
+
+/** Every operation that programs can call. Pages for people are not included. */
+export const OPERATIONS: readonly Operation[] = [...LIBRARY_ENDPOINTS, ...OTHER_ENDPOINTS, TOOL_SERVER]
 
 /** The parts that an application shares with its process. */
 export interface AppDeps {
@@ -105,34 +107,28 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
+  const searchOf = (asker: Asker) => watchSearches(search, counts.note.bind(undefined, asker))
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
-  const pages = openPages({
-    longAnswers,
-    oauth,
-    store,
+  const shared = {
+    ...{ db, films, takeTurn, kept, store, addresses, sourceKeyOf, publicUrl, tail, streams },
     maxUploadBytes: config.maxUploadBytes,
-    addresses,
-    tail,
-    streams,
+  }
+  const pages = openPages({
+    ...shared,
+    search: searchOf('people'),
+    readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
+    oauth,
+    longAnswers,
+    limits,
+    logger,
+    countJobs,
     reads: config.reads,
     appsChallenge: config.appsChallenge,
     vision: config.vision,
-    countJobs,
-    readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
-    db,
-    search: searchOf('people'),
-    films,
-    takeTurn,
-    kept,
-    sourceKeyOf,
-    publicUrl,
-    limits,
-    logger,
     signup: config.signup,
     defaultPlan: config.defaultPlan,
     smtpUrl: config.smtpUrl,
@@ -140,28 +136,22 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const shared = { db, films, takeTurn, publicUrl, sourceKeyOf, readImage }
-  const toolDeps = { ...shared, search: searchOf('agents'), addresses }
+  const toolDeps = { ...shared, search: searchOf('agents'), readImage }
   const { tools, dispatch } = openTools({ ...toolDeps, config, limits, wire: overrides.wire, readModel, logger })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     ...shared,
-    store,
     search: searchOf('programs'),
-    kept,
+    readImage,
+    cache,
     documents,
     health,
-    tail,
-    streams,
     eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
-    maxUploadBytes: config.maxUploadBytes,
     allowPrivate: config.webhookAllowPrivate,
     secretsKeys: config.secretsKeys,
-    resolveSource: addresses.resolve,
-    fetchable: addresses.fetchable,
   }
-  const routerTools = { db, cache, authentication, limits, longAnswers }
+  const routerTools = { db, authentication, limits, longAnswers }
   const routers = [
     ...(signer ? [membersOnly({ db, authentication, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.

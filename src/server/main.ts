@@ -1,16 +1,13 @@
 import type { Server } from 'node:http'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Config } from '../config.ts'
-import { VERSION } from '../config.ts'
+import { type Config, VERSION } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import type { EventType } from '../events/catalogue.ts'
 import { openLogTail } from '../events/tail.ts'
-import { drainable, guardConnections } from '../http/connections.ts'
 import { openRequestTimes } from '../http/edge.ts'
 import { openEventStreams } from '../http/event-stream.ts'
-import { warnOfOtherHost } from '../http/other-host.ts'
-import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
+import { openRateLimits } from '../http/rate-limit/rate-limits.ts'
+import { createHttpServer, drainable, guardConnections, warnOfOtherHost } from '../http/server.ts'
 import type { Logger } from '../logger.ts'
 import { openMetrics, openProcessMetrics } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
@@ -50,7 +47,7 @@ const ENDS_RIGHTS: readonly EventType[] = ['key.revoked', 'account.plan_changed'
 
 /** Starts the HTTP server. It is stateless: any number of them may run side by side. */
 export async function openApi(options: ApiOptions): Promise<OpenApi> {
-  const { config, databaseUrl, logger } = options
+  const { config, databaseUrl, redisUrl, logger, prefix, patienceMs } = options
   const db = openDb({
     url: databaseUrl,
     max: CONNECTIONS,
@@ -62,7 +59,11 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     statementTimeoutMs: 10_000,
     logger,
   })
-  const limits = openRateLimits(limitOptions(options))
+  const limits = openRateLimits({
+    ...{ redisUrl, logger, patienceMs },
+    scale: config.rateLimitScale,
+    prefix: prefix && `${prefix}:rate`,
+  })
   const health = { stopping: false }
   const streams = openEventStreams(options.overrides?.streams)
   const tail = openLogTail({
@@ -128,24 +129,6 @@ function openJobCounts({ redisUrl, prefix, logger }: ApiOptions) {
       await (await opened)?.[Symbol.asyncDispose]()
     },
   }
-}
-
-function limitOptions({ config, redisUrl, logger, prefix, patienceMs }: ApiOptions): RateLimitOptions {
-  return { redisUrl, scale: config.rateLimitScale, logger, prefix: prefix && `${prefix}:rate`, patienceMs }
-}
-
-/** A server with production's limits of time and size. */
-export function createHttpServer(): Server {
-  const server = createServer({
-    // The connection's guard ends slow bodies by their rate. A large upload on a slow line takes hours.
-    requestTimeout: 0,
-    headersTimeout: 10_000,
-    keepAliveTimeout: 65_000,
-    maxHeaderSize: 16 * 1024,
-    requireHostHeader: false,
-  })
-  server.maxRequestsPerSocket = 10_000
-  return server
 }
 
 function listen(server: Server, port: number, host: string | undefined): Promise<void> {

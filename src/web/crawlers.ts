@@ -1,4 +1,4 @@
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { LibrarySearch } from '../search/library-search.ts'

@@ -1,5 +1,5 @@
 import type { ApiDocument } from '../http/openapi.ts'
-import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { type LocalLimits, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { similarFilms } from '../library/films/comparison.ts'
 import { canonicalKey, type Parameters, readPageParameters, type Values } from '../parameters.ts'

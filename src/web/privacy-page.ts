@@ -1,4 +1,4 @@
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
 import { setPageCache } from './guard.ts'

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
 import {

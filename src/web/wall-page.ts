@@ -1,5 +1,5 @@
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'

@@ -11,7 +11,7 @@ import {
 } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
-import { OPERATIONS } from '../../src/server/operations.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type Access, PAGES } from './routes-of-pages.ts'
 import { seedAccount, seedDraft, seedFrames } from './seed-frames.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { ConnectionLimits } from '../../src/http/connections.ts'
+import type { ConnectionLimits } from '../../src/http/server.ts'
 import { createSignInCode } from '../../src/library/accounts/sessions.ts'
 import type { Mailer } from '../../src/outbound/mailer.ts'
 import { openTestApi, type TestApi } from './app.ts'

@@ -10,7 +10,7 @@ import { STATUS } from '../../src/http/problem.ts'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createTools } from '../../src/mcp/server.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
-import { OPERATIONS } from '../../src/server/operations.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
 
 const root = resolve(import.meta.dirname, '../..')

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { type ConnectionLimits, guardConnections } from '../../src/http/connections.ts'
 import { addressReader } from '../../src/http/edge.ts'
+import { type ConnectionLimits, guardConnections } from '../../src/http/server.ts'
 import { silent } from '../mcp/support.ts'
 
 let stop = () => {}

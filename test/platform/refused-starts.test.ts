@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { warnOfOtherHost } from '../../src/http/other-host.ts'
+import { warnOfOtherHost } from '../../src/http/server.ts'
 import { createLogger } from '../../src/logger.ts'
 
 function frames(command: string, env: Record<string, string>): { code: number | null; lines: string[] } {

@@ -3,7 +3,7 @@ import { Agent, createServer, get, type IncomingMessage, type Server } from 'nod
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { drainable } from '../../src/http/connections.ts'
+import { drainable } from '../../src/http/server.ts'
 import { stopInOrder } from '../../src/server/shutdown.ts'
 
 const silent = pino({ level: 'silent' })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Operation } from '../../src/http/endpoint.ts'
 import { STATUS } from '../../src/http/problem.ts'
-import { OPERATIONS } from '../../src/server/operations.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 
 /** Hostile requests from the tables by which the service reads its requests: valid, almost valid and absurd ones. */
 

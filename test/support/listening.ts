@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createHttpServer } from '../../src/server/main.ts'
+import { createHttpServer } from '../../src/http/server.ts'
 
 /** A server as in production on a free loopback port. Its address is known before it is wired. */
 export async function listeningServer(): Promise<{ server: Server; url: string }> {

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { openDocuments } from '../../src/api/documents.ts'
 import type { ApiDocument } from '../../src/http/openapi.ts'
-import { OPERATIONS } from '../../src/server/operations.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 
 export function makeDocument(): ApiDocument {
   const tools = { open: [], account: [] }

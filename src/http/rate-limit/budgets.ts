@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts'
-import type { Plan } from '../../vocabulary.ts'
 
 /** What a request costs. `similar`: beyond a search, the comparison with some hundred candidates. */
 export const POINTS = { read: 1, search: 2, write: 5, similar: 4 } as const
@@ -74,10 +73,6 @@ export const AT_ONCE = {
 } as const
 export type Holding = keyof typeof AT_ONCE
 export const LINK_POINTS = 5
-
-export function budgetOf(plan: Plan): 'free' | 'pro' {
-  return plan
-}
 
 /** The budget and subject that a request's points are taken from. */
 export interface Payer {

@@ -1,10 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { addressReader } from './edge.ts'
 import { openRefusalLog, type RefusalLog } from './problem.ts'
+
+/** The HTTP server below the application: its limits, its connections and its end. */
+
+/** A server with production's limits of time and size. */
+export function createHttpServer(): Server {
+  const server = createServer({
+    // The connection's guard ends slow bodies by their rate. A large upload on a slow line takes hours.
+    requestTimeout: 0,
+    headersTimeout: 10_000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: 16 * 1024,
+    requireHostHeader: false,
+  })
+  server.maxRequestsPerSocket = 10_000
+  return server
+}
 
 /** How long a refused body is still read after the answer, so that its sender receives the answer. */
 const LINGER_MS = 5_000
@@ -64,15 +80,11 @@ export function guardConnections(
   // `Expect` with anything but 100-continue is ignored.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.setTimeout(idleMs)
-  let arrived: [IncomingMessage, ServerResponse][] = []
   server.on('request', (req, res) => {
     if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
     // Checked once the current packet is read: most bodies arrive with their head and need no timer.
-    if (arrived.push([req, res]) > 1) return
     setImmediate(() => {
-      const looked = arrived
-      arrived = []
-      for (const [request, response] of looked) if (!request.complete) watchBody(request, response, bodyMs)
+      if (!req.complete) watchBody(req, res, bodyMs)
     })
   })
 }
@@ -207,4 +219,39 @@ export function drainable(server: Server): Drain {
       clearTimeout(timer)
     },
   }
+}
+
+/** Health checks use addresses of their own. */
+const PROBES = new Set(['/livez', '/readyz'])
+const ENOUGH = 3
+
+/**
+ * Warns once when the first requests all name another host than PUBLIC_URL. The addresses of images and sign-in links
+ * then lead to the wrong host.
+ */
+export function warnOfOtherHost(
+  server: Server,
+  { publicUrl, trustProxy, logger }: { publicUrl: string; trustProxy: number; logger: Logger },
+): void {
+  const expected = new URL(publicUrl)
+  let others = 0
+  const look = (req: IncomingMessage) => {
+    const host = hostOf(req, trustProxy)
+    if (host === undefined || PROBES.has(req.url ?? '')) return
+    const matches = withoutPort(host, expected.protocol) === expected.host
+    if (!matches && ++others < ENOUGH) return
+    server.off('request', look)
+    if (!matches) logger.warn({ host: host.slice(0, 100), publicUrl }, 'requests name another host than PUBLIC_URL')
+  }
+  server.on('request', look)
+}
+
+function hostOf(req: IncomingMessage, trustProxy: number): string | undefined {
+  const forwarded = trustProxy > 0 ? req.headers['x-forwarded-host'] : undefined
+  return String(forwarded ?? req.headers.host ?? '').toLowerCase() || undefined
+}
+
+/** As `URL.host` writes it: without the protocol's own port. */
+function withoutPort(host: string, protocol: string): string {
+  return host.replace(protocol === 'https:' ? /:443$/ : /:80$/, '')
 }
