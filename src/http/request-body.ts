@@ -5,7 +5,7 @@ import busboy from 'busboy'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { AppError, invalid } from '../errors.ts'
 
-const MAX_BODY_BYTES = 256 * 1024
+export const MAX_BODY_BYTES = 256 * 1024
 const parse = express.json({ limit: MAX_BODY_BYTES, strict: true, verify: requireUtf8 })
 
 /**

@@ -1,6 +1,11 @@
-import { pageCursor } from './cursor.ts'
-import { type Fields, isFields } from './messages.ts'
+import { createHash } from 'node:crypto'
+import type { z } from 'zod'
+import { describeIssue, invalid, typeName } from '../errors.ts'
+import { canonicalKey } from '../parameters.ts'
+import { type Fields, isFields } from './json-rpc.ts'
 import { describeTool, type Tool } from './tool.ts'
+
+/** The arguments of a call as models write them, what is wrong with them, and the cursor among them. */
 
 /**
  * What models write instead of an argument's name. The first group is understood everywhere, the second only where the
@@ -140,4 +145,83 @@ export function snakeCase(name: string): string {
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
     .toLowerCase()
+}
+
+/** What takes arguments. */
+type Taker = Pick<Tool, 'name' | 'input'>
+
+const MAX_ISSUES = 8
+const MAX_UNKNOWN = 20
+
+/** What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. */
+export function explainArguments(tool: Taker, given: Fields, error: z.ZodError): string {
+  const lines = error.issues.slice(0, MAX_ISSUES).map((issue) => explainIssue(tool, given, issue))
+  return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
+}
+
+function explainIssue(tool: Taker, given: Fields, issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.slice(0, MAX_UNKNOWN).map((name) => `"${name.slice(0, 60)}"`)
+    return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
+  }
+  // A single value may stand for a list of one: name the argument as it was written.
+  const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
+  const value = valueAt(given, written)
+  const path = written.join('.')
+  if (value === undefined && issue.code === 'invalid_type')
+    return `${path}: is required and must be ${typeName(issue.expected)}`
+  if (Array.isArray(value) && issue.code === 'invalid_type')
+    return `${path}${shown(value)}: takes one; call ${tool.name} for each`
+  return `${path}${shown(value)}: ${describeIssue(issue)}`
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return ''
+  if (Array.isArray(value)) return ` (got a list of ${value.length})`
+  if (typeof value === 'object' && value !== null) return ' (got an object)'
+  return ` (got ${JSON.stringify(value).slice(0, 60)})`
+}
+
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? (at as Fields)[key as string] : undefined),
+    given,
+  )
+}
+
+function argumentNames(tool: Taker): string {
+  return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {}).join(', ') || 'none'
+}
+
+/** An opaque cursor: a page number with a fingerprint of the arguments, so that it fits no other question. */
+export function toCursor(tool: string, args: Record<string, unknown>, page: number): string {
+  return Buffer.from(`${page}.${fingerprint(tool, args)}`).toString('base64url')
+}
+
+/** What stands for a cursor where the number of a page was given. Lists without numbered pages refuse it. */
+const pageCursor = (page: number): string => `${PAGE}${page}`
+const PAGE = 'page-'
+export const isPageCursor = (cursor: string | undefined): boolean => cursor?.startsWith(PAGE) ?? false
+
+/**
+ * The page that a cursor, or its number, stands for; 1 without one.
+ * @throws AppError invalid_request for anything but a cursor of the same arguments, or the number of a page.
+ */
+export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined): number {
+  if (cursor === undefined) return 1
+  if (isPageCursor(cursor)) return readPage(cursor.slice(PAGE.length))
+  const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
+  if (!match || match[2] !== fingerprint(tool, args))
+    throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous result with the same other arguments.')
+  return Number(match[1])
+}
+
+function fingerprint(tool: string, args: Record<string, unknown>): string {
+  const key = `${tool} ${canonicalKey({ ...args, cursor: undefined })}`
+  return createHash('sha256').update(key).digest('base64url').slice(0, 8)
+}
+
+function readPage(number: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(number)) throw invalid('page', 'page: must be a whole number from 1 to 9999.')
+  return Number(number)
 }

@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { type Fields, isFields, type RpcCall } from './messages.ts'
-import { INVALID_PARAMS, RpcError } from './replies.ts'
+import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
 
 /**
  * Questions to the person behind a call, without a session (multi round-trip requests of revision 2026-07-28): the

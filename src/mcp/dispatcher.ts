@@ -1,25 +1,66 @@
+import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
+import { MEMBER_SCOPES } from '../library/accounts/keys.ts'
 import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
-import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
-import type { Extras, Method } from './methods.ts'
 import {
   ACCEPTED,
   batchReply,
   budgetReply,
   errorReply,
+  type Fields,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   type McpReply,
   METHOD_NOT_FOUND,
+  type Message,
   PARSE_ERROR,
+  parseBody,
+  type RpcCall,
   RpcError,
+  type RpcId,
+  readId,
+  readMessage,
   resultReply,
-} from './replies.ts'
-import { CallerGone, createToolCalls, ScopeMissing, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
-import { createToolLists } from './tool-list.ts'
+} from './json-rpc.ts'
+import { describeTool, type Tool } from './tool.ts'
+import {
+  CallerGone,
+  createToolCalls,
+  refusalOfTool,
+  ScopeMissing,
+  type ToolCallContext,
+  type ToolCallOptions,
+  type ToolCalls,
+} from './tool-call.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
+
+/** What a server has besides tools: a method by its name, and the capabilities that say so. */
+export interface Extras {
+  capabilities: object
+  /** Only of the modern era. */
+  extensions: object
+  /** Capabilities of the modern era that older hosts must not see. */
+  modernCapabilities?: object
+  methods(calls: Pick<ToolCalls, 'guarded'>): readonly [string, Method][]
+}
+
+export interface Method {
+  /** The older revisions do not know it. */
+  modernOnly?: boolean
+  /** Rate-limit points of a call, whose parameters are not checked yet. */
+  points(params: Fields): number
+  /** @throws RpcError, AppError rate_limited or unavailable */
+  answer(params: Fields, context: ToolCallContext, era: Era): object | Promise<object>
+}
+
+/** @throws RpcError where `params` has no text of this name. */
+export function textOf(params: Fields, name: string, method: string): string {
+  const value = params[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw new RpcError(INVALID_PARAMS, `${method} needs params.${name}, a text`)
+}
 
 export interface CallContext extends ToolCallContext {
   /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
@@ -86,8 +127,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     // A notification runs nothing, even one that names a tool.
     if (message.kind === 'notification') return ACCEPTED
     const { call } = message
-    const { era, fault } = classify(call, headers, eras)
-    return fault ? errorReply(call.id, fault) : answer(call, context, era)
+    const era = classify(call, headers, eras)
+    return era instanceof RpcError ? errorReply(call.id, era) : answer(call, context, era)
   }
 
   /** Several messages in one body. Nothing runs unless all of them are paid for. */
@@ -153,4 +194,43 @@ const NOT_IN_A_BATCH = 'Invalid request: send initialize alone, not in a batch'
 
 function refuseBatch(why: string): McpReply {
   return errorReply(null, new RpcError(INVALID_REQUEST, `Invalid request: ${why}`, { status: 400 }))
+}
+
+type Asking = Pick<ToolCallContext, 'caller' | 'signIn'>
+
+/** The result of `tools/list`, made once for each era and kind of caller. A list with a key's own tools is private. */
+function createToolLists(tools: readonly Tool[]): (asking: Asking, era: Era) => string {
+  const definitions = new Map(tools.map((tool) => [tool, describeTool(tool)]))
+  const lists = new LRUCache<string, string>({ max: 100 })
+  return ({ caller, signIn }, era) => {
+    const kind = caller ? `${caller.account.role} ${caller.account.plan} ${caller.key.scopes.join()}` : ''
+    const key = `${era.name} ${signIn ? 'signed-in' : 'open'} ${kind}`
+    let list = lists.get(key)
+    if (list === undefined) {
+      const visible = tools.filter((tool) => isListed(tool, { caller, signIn }))
+      const scope = visible.some((tool) => tool.scope !== null) ? 'private' : 'public'
+      const described = visible.map((tool) => {
+        return signIn ? { ...definitions.get(tool), securitySchemes: schemesOf(tool) } : definitions.get(tool)
+      })
+      const result = { tools: described, ...era.listCaching(scope) }
+      list = JSON.stringify(era.wrap(result))
+      lists.set(key, list)
+    }
+    return list
+  }
+}
+
+/**
+ * At the signed-in door every tool is listed that the person may come to use: hosts ask for a missing scope at the
+ * first call, and a missing plan is told then.
+ */
+function isListed(tool: Tool, { caller, signIn }: Asking): boolean {
+  if (refusalOfTool(tool, caller) === undefined) return true
+  if (!signIn) return false
+  return caller?.account.role === 'operator' || MEMBER_SCOPES.some((scope) => scope === tool.scope)
+}
+
+/** What a host reads before it asks its person. */
+function schemesOf({ scope }: Tool) {
+  return [{ type: 'oauth2', scopes: scope === null || scope === 'any' ? [] : [scope] }]
 }

@@ -1,5 +1,13 @@
-import { type Fields, isFields, type Message, type RpcCall } from './messages.ts'
-import { HEADER_MISMATCH, INVALID_PARAMS, RpcError, UNSUPPORTED_VERSION } from './replies.ts'
+import {
+  type Fields,
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  isFields,
+  type Message,
+  type RpcCall,
+  RpcError,
+  UNSUPPORTED_VERSION,
+} from './json-rpc.ts'
 
 /**
  * The two families of protocol revisions, both stateless here. The older revisions begin with `initialize`, which only
@@ -113,16 +121,11 @@ function modernEra({ info, instructions, capabilities }: Told): Era {
 }
 
 /** The era of a call, or the fault in how it names its revision. Every call is classified once. */
-export function classify(
-  call: RpcCall,
-  headers: RequestHeaders,
-  eras: Eras,
-): { era: Era; fault?: undefined } | { era?: undefined; fault: RpcError } {
+export function classify(call: RpcCall, headers: RequestHeaders, eras: Eras): Era | RpcError {
   const version = versionOf(headers)
   const modern = namesVersion(call.params) || (version !== undefined && isModern(version))
   const fault = modern ? modernFault(call, version, headers) : legacyFault(version)
-  if (fault) return { fault }
-  return { era: modern ? eras.modern : eras.legacy }
+  return fault ?? (modern ? eras.modern : eras.legacy)
 }
 
 /** Why messages may not come as a batch; undefined where they may. */

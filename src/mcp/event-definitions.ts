@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { KindName } from '../library/subscriptions/kinds.ts'
 import { toJsonSchema } from './tool.ts'
-import { filterArguments, notArgument } from './tools/frame-arguments.ts'
+import { filterArguments, notArgument } from './tools/library.ts'
 import { oneOrMany } from './values.ts'
 
 /** What `events/list` tells of each event: schemas that only grow. A break is a new name. */

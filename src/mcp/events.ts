@@ -26,15 +26,13 @@ import {
 import { checkReceiver } from '../library/webhooks/endpoints.ts'
 import { openPostgresSearch } from '../search/postgres/search.ts'
 import { matchVideo } from '../search/video-matches.ts'
-import { explainArguments } from './argument-errors.ts'
+import { explainArguments } from './arguments.ts'
+import { type Method, textOf } from './dispatcher.ts'
 import type { Era } from './era.ts'
 import { EVENT_INPUTS, eventDefinitions } from './event-definitions.ts'
-import { type Fields, isFields } from './messages.ts'
-import { type Method, textOf } from './methods.ts'
-import { INVALID_PARAMS, RpcError } from './replies.ts'
+import { type Fields, INVALID_PARAMS, isFields, RpcError } from './json-rpc.ts'
 import type { ToolCallContext, ToolCalls } from './tool-call.ts'
-import { resolveFilters } from './tools/frame-arguments.ts'
-import type { LibraryToolDeps } from './tools/library-deps.ts'
+import { type LibraryToolDeps, resolveFilters } from './tools/library.ts'
 
 /**
  * The Events extension (SEP-3415, a draft): what happens in the library, by poll, or by webhook for who is signed in.

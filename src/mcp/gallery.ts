@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { imageKeyOf } from '../media/image-name.ts'
 import { MAX_INLINE, plural } from './present.ts'
 import { defineTool, READS, type Tool } from './tool.ts'
-import type { LibraryToolDeps } from './tools/library-deps.ts'
+import type { LibraryToolDeps } from './tools/library.ts'
 import { countOf, frameIds } from './values.ts'
 
 /**

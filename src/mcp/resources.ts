@@ -2,16 +2,15 @@ import { AppError, notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
+import { type Extras, type Method, textOf } from './dispatcher.ts'
 import type { Era } from './era.ts'
 import { GALLERY_TYPE, galleryMeta } from './gallery.ts'
-import type { Fields } from './messages.ts'
-import { type Extras, type Method, textOf } from './methods.ts'
+import { type Fields, INVALID_PARAMS, RpcError } from './json-rpc.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
-import { INVALID_PARAMS, RpcError } from './replies.ts'
 import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
 import { refusalOfTool, type ToolCallContext } from './tool-call.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
-import type { LibraryToolDeps } from './tools/library-deps.ts'
+import type { LibraryToolDeps } from './tools/library.ts'
 
 /** Frames, videos and boards as resources that a person attaches to a chat. A host reads the skills here too. */
 
@@ -180,4 +179,30 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
     argsOf: (id) => ({ board_id: id, limit: MAX_LISTED }),
   })
   return new Map(Object.entries({ frame, video, board }))
+}
+
+/** The extension of the protocol that tells of skills (SEP-2640). */
+export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
+
+export function skillMethods(skills: readonly Skill[]): [string, Method][] {
+  const entries = skills.map(({ uri, frontmatter, resources }) => ({ uri, frontmatter, resources }))
+  return [
+    [
+      'skills/list',
+      { points: () => 1, answer: (_params, _context, era) => ({ skills: entries, ...era.listCaching('public') }) },
+    ],
+    [
+      'skills/get',
+      {
+        points: () => 1,
+        answer(params, _context, era) {
+          const uri = textOf(params, 'uri', 'skills/get')
+          const skill = entries.find((entry) => entry.uri === uri)
+          if (skill) return { skill, ...era.listCaching('public') }
+          const message = 'Unknown skill. skills/list names them all.'
+          throw new RpcError(INVALID_PARAMS, message, { data: { uri: uri.slice(0, 300) } })
+        },
+      },
+    ],
+  ]
 }

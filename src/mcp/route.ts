@@ -1,27 +1,77 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import express, { type Request, type Response } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
+import { z } from 'zod'
+import { isLoopback } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { type Authentication, payerOf, type SignIn } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
+import type { Operation } from '../http/endpoint.ts'
 import { toAppError } from '../http/problem.ts'
-import { type RateLimits, spend, spendMore } from '../http/rate-limit/rate-limits.ts'
-import { requireUtf8 } from '../http/request-body.ts'
+import { type LocalLimits, type RateLimits, spend, spendMore } from '../http/rate-limit/rate-limits.ts'
+import { MAX_BODY_BYTES, readBody, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
-import type { CallContext, Dispatch } from './dispatcher.ts'
-import { parseBody, type RpcId, readId } from './messages.ts'
-import { originGuard, postOnly } from './origin.ts'
+import { type CallContext, type Dispatch, MAX_BATCH } from './dispatcher.ts'
 import {
   budgetReply,
   errorReply,
   type McpReply,
   PARSE_ERROR,
+  parseBody,
   RpcError,
+  type RpcId,
+  readId,
   refusalReply,
   refuse,
   sendReply,
-} from './replies.ts'
+} from './json-rpc.ts'
+
+const rpcId = z.union([z.string(), z.number(), z.null()])
+const RpcRequest = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId.optional(),
+    method: z.string(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'RpcRequest' })
+const RpcResponse = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId,
+    result: z.looseObject({}).optional(),
+    error: z.looseObject({ code: z.int(), message: z.string() }).optional(),
+  })
+  .meta({ id: 'RpcResponse' })
+
+/** The tool server as the API's documents describe it. */
+export const TOOL_SERVER = {
+  id: 'callToolServer',
+  method: 'post',
+  path: '/api/mcp',
+  tag: 'Tool server',
+  summary: 'The Model Context Protocol: JSON-RPC 2.0, one request per call, no session',
+  description: [
+    'Six library tools are open. Any key adds four of films, a Pro key saves, boards and pins.',
+    'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
+    'Where apps can sign in (OAuth), `POST /mcp` is the same server for a key or a token.',
+    `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 or without a version.`,
+    'Errors are JSON-RPC errors, except a 401 and a 405.',
+  ].join(' '),
+  body: z.union([RpcRequest, z.array(RpcRequest).min(1).max(MAX_BATCH)]),
+  example: {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'search_frames', arguments: { query: 'dark terminal' } },
+  },
+  answer: z.union([RpcResponse, z.array(RpcResponse)]),
+  emptyAnswers: { 202: 'Taken: there were only notifications' },
+  keyOptional: true,
+  errors: [401, 403, 404],
+  problem: RpcResponse,
+} as const satisfies Operation
 
 export interface McpRouteOptions {
   dispatch: Dispatch
@@ -59,12 +109,9 @@ export function mcpRouter(options: McpRouteOptions): Routes {
 
   /** An invalid key gets the HTTP API's 401. When keys cannot be checked, the answer is a JSON-RPC error. */
   async function identify(req: Request, res: Response, door: SignIn | undefined): Promise<Identified> {
-    // A caller without a key is identified at once.
-    if (!door && req.headers.authorization === undefined) return ANYONE
+    if (!door && req.headers.authorization === undefined) return {}
     try {
-      return door
-        ? { caller: await door.identify(req, res), door }
-        : { caller: await authentication.identify(req, res) }
+      return { caller: await (door ?? authentication).identify(req, res), door }
     } catch (error) {
       const refusal = toAppError(error)
       if (refusal.code !== 'rate_limited' && refusal.code !== 'unavailable') throw error
@@ -77,7 +124,8 @@ export function mcpRouter(options: McpRouteOptions): Routes {
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     let body: string
     try {
-      body = await readBody(req, res)
+      refuseDeclared(req, MAX_BODY_BYTES)
+      body = String((await readBody(parse, req, res)) ?? '')
     } catch (error) {
       // What is left of the body is discarded, so that its sender receives the answer.
       req.resume()
@@ -101,9 +149,8 @@ export function mcpRouter(options: McpRouteOptions): Routes {
 interface Identified {
   caller?: Caller | undefined
   refusal?: AppError
-  door?: SignIn
+  door?: SignIn | undefined
 }
-const ANYONE: Identified = {}
 
 function idOf(body: string): RpcId | null {
   try {
@@ -134,8 +181,8 @@ function isJson(req: IncomingMessage): boolean {
 }
 
 function bodyFault(error: unknown): McpReply {
-  const { type, status } = error as { type?: string; status?: number }
-  if (type === 'entity.too.large')
+  const { code, type, status } = error as { code?: string; type?: string; status?: number }
+  if (type === 'entity.too.large' || code === 'payload_too_large')
     return refusalReply(413, `Payload too large: a body holds at most ${MAX_BODY_BYTES} bytes`)
   if (status === 415) return refusalReply(415, 'Unsupported content encoding: send gzip, deflate, br or none')
   if (error instanceof AppError)
@@ -143,15 +190,56 @@ function bodyFault(error: unknown): McpReply {
   return refusalReply(400, 'Invalid request: the body cannot be read')
 }
 
-const MAX_BODY_BYTES = 256 * 1024
-
 const parse = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8', verify: requireUtf8 })
 
-/** Reads the body as text. @throws as body-parser, AppError for what is not UTF-8 */
-function readBody(req: Request, res: Response): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // The parser answers for a body that is too large only once it has read all of it.
-    if (Number(req.headers['content-length']) > MAX_BODY_BYTES) return reject({ type: 'entity.too.large' })
-    parse(req, res, (error?: unknown) => (error ? reject(error) : resolve(req.body ?? '')))
+const ALLOWED_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Idempotency-Key',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Mcp-Session-Id',
+  'Last-Event-ID',
+  'X-Request-Id',
+].join(', ')
+const EXPOSED_HEADERS = 'WWW-Authenticate, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id'
+
+/**
+ * Lets only our own pages call from a browser, which names the page's origin. Else any site could use a server in
+ * its visitors' private network (DNS rebinding). A service on loopback belongs to one person, so any page of that
+ * machine may call it. Programs send no Origin.
+ */
+function originGuard(publicUrl: string, limits: LocalLimits): RequestHandler {
+  const own = new URL(publicUrl)
+  return (req, res, next) => {
+    const { origin } = req.headers
+    res.setHeader('Vary', 'Origin')
+    if (origin === undefined) return next()
+    if (origin !== own.origin && !(isLoopback(own.hostname) && isLoopback(toUrl(origin)?.hostname))) {
+      refuse(limits, req, res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
+      return
+    }
+    res.setHeader('Access-Control-Allow-Origin', origin)
+    res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+    next()
+  }
+}
+
+function toUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+/** Refuses all methods but POST: there is no stream to GET and no session to DELETE. */
+const postOnly: RequestHandler = (req, res, next) => {
+  if (req.method === 'POST') return next()
+  res.setHeader('Allow', 'POST')
+  if (req.method !== 'OPTIONS') throw new AppError('method_not_allowed', `${req.method} is not allowed here. Use POST.`)
+  res.writeHead(204, {
+    'Access-Control-Allow-Methods': 'POST',
+    'Access-Control-Allow-Headers': ALLOWED_HEADERS,
+    'Access-Control-Max-Age': '86400',
   })
+  res.end()
 }

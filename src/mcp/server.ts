@@ -2,28 +2,27 @@ import type { ReadModelVersion } from '../http/versioned-cache.ts'
 import { loadKey } from '../library/service-keys.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
-import { completionMethod } from './completion.ts'
-import { createDispatcher, type Dispatch } from './dispatcher.ts'
+import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'
 import { EVENTS_EXTENSION, type EventDeps, eventMethods } from './events.ts'
 import { framePictures, loadGallery } from './gallery.ts'
-import type { Extras } from './methods.ts'
-import { PROMPT_METHODS } from './prompts.ts'
-import { type ResourceDeps, resourceMethods } from './resources.ts'
-import { SKILLS_EXTENSION, skillMethods } from './skills.ts'
+import { promptMethods } from './prompts.ts'
+import { type ResourceDeps, resourceMethods, SKILLS_EXTENSION, skillMethods } from './resources.ts'
 import type { Tool } from './tool.ts'
 import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
 import { boardTools } from './tools/boards.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import { type DraftToolDeps, scoreDraftTool } from './tools/drafts.ts'
 import { filmTools } from './tools/films.ts'
-import { frameTools } from './tools/frames.ts'
-import type { LibraryToolDeps } from './tools/library-deps.ts'
+import { browseFrames, searchFrames } from './tools/frames.ts'
+import type { LibraryToolDeps } from './tools/library.ts'
 import { pinTools } from './tools/pins.ts'
 import { report } from './tools/report.ts'
 import { saveTools } from './tools/saves.ts'
 import { searchLibrary } from './tools/search-library.ts'
 import { findSequences } from './tools/sequences.ts'
+import { findSimilarFrames } from './tools/similar-frames.ts'
 import { listTechniques } from './tools/techniques.ts'
+import { videoFrames } from './tools/video-frames.ts'
 
 export const INSTRUCTIONS = `\
 A library of annotated frames from launch and product videos. Ask search_frames in plain words, such as \
@@ -44,7 +43,10 @@ it is out. The library changes about every five minutes.`
 export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosDeps & DraftToolDeps): Tool[] {
   return [
     searchLibrary(deps),
-    ...frameTools(deps),
+    searchFrames(deps),
+    browseFrames(deps),
+    videoFrames(deps),
+    findSimilarFrames(deps),
     listTechniques(deps),
     ...filmTools(deps),
     findSequences(deps),
@@ -67,9 +69,8 @@ function createExtras(deps: ResourceDeps & EventDeps): Extras {
     modernCapabilities: { events: {} },
     methods: (calls) => [
       ...resourceMethods(deps, calls),
-      ...PROMPT_METHODS,
-      completionMethod(deps, calls),
       ...skillMethods(deps.skills),
+      ...promptMethods(deps, calls),
       ...eventMethods(deps, calls),
     ],
   }

@@ -71,7 +71,7 @@ export function nearestTechniques(
     .filter(({ frame_count }) => frame_count > 0)
     .map((technique) => ({
       technique,
-      likeness: Math.max(...pairsOf(technique).map((name) => dice(name, pairs))),
+      likeness: Math.max(...namesOf(technique).map((name) => dice(letterPairs(name), pairs))),
     }))
     .filter(({ likeness }) => likeness >= 0.35)
     .sort((a, b) => b.likeness - a.likeness || (a.technique.slug < b.technique.slug ? -1 : 1))
@@ -85,15 +85,7 @@ export function nearestTechniquesLine(vocabulary: readonly TechniqueDocument[], 
   return `Nearest techniques: ${near.map((technique) => technique.slug).join(', ')}.`
 }
 
-/** The letter pairs of its slug, name and aliases. The vocabulary is kept, and so are they. */
-function pairsOf(technique: TechniqueDocument): readonly ReadonlySet<string>[] {
-  const known = PAIRS.get(technique)
-  if (known) return known
-  const pairs = [technique.slug, technique.name, ...technique.aliases].map(letterPairs)
-  PAIRS.set(technique, pairs)
-  return pairs
-}
-const PAIRS = new WeakMap<TechniqueDocument, readonly ReadonlySet<string>[]>()
+const namesOf = ({ slug, name, aliases }: TechniqueDocument) => [slug, name, ...aliases]
 
 function letterPairs(text: string): Set<string> {
   const pairs = new Set<string>()

@@ -1,17 +1,15 @@
 import { AppError } from '../errors.ts'
 import type { SignIn } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
-import { openVersionedCache, type ReadModelVersion } from '../http/versioned-cache.ts'
+import { openVersionedCache, type ReadModelVersion, type VersionedCache } from '../http/versioned-cache.ts'
 import { refusalOf } from '../library/accounts/key-checks.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
-import { explainArguments } from './argument-errors.ts'
-import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
+import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
 import { type Ask, type AskBackOptions, InputRequired, openAsk } from './ask-back.ts'
 import type { Era } from './era.ts'
-import { type Fields, isFields, type RpcCall } from './messages.ts'
-import { INVALID_PARAMS, RpcError } from './replies.ts'
+import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
@@ -24,8 +22,10 @@ export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
   inTurn<T>(act: () => Promise<T>): Promise<T>
 }
 
-export interface ToolCallOptions extends ResultCacheOptions, Partial<AskBackOptions> {
+export interface ToolCallOptions extends Partial<AskBackOptions> {
   tools: readonly Tool[]
+  /** Results hold for one version of it. Absent: nothing is cached. */
+  readModel?: ReadModelVersion | undefined
   /** Where a person creates a key: named by the tools that need one. */
   keysUrl: string
   logger: Logger
@@ -57,7 +57,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   const { logger, keysUrl, deadlineMs = 15_000 } = options
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]))
   const readers = new Map<Tool, ArgumentReader>(options.tools.map((tool) => [tool, argumentReader(tool)]))
-  const results = createResultCache(options)
+  const results = options.readModel && openResults(options.readModel)
 
   function toolOf({ params }: RpcCall): Tool | undefined {
     if (typeof params?.name !== 'string') return undefined
@@ -87,7 +87,15 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
     const asText = (parsed.data as { format?: string }).format === 'text'
     const result = toResult(asText ? { text, images: answered.images } : { ...answered, text, structured })
-    return { text: JSON.stringify(era.wrap(result)), keep: !answered.images }
+    return { bytes: Buffer.from(JSON.stringify(era.wrap(result))), keep: !answered.images }
+  }
+
+  async function keptOrAnswered(tool: Tool, given: Fields, answering: Answering): Promise<Buffer> {
+    const load = () => answer(tool, given, answering)
+    const key = tool.cacheable ? keyOf(tool, given, answering.era) : undefined
+    if (!results || key === undefined) return (await load()).bytes
+    // Each caller loads for itself: a load ends when its caller leaves.
+    return (await results.getOrLoad(key, load, { shared: false })).value.bytes
   }
 
   function failed(tool: Tool, era: Era, error: unknown): string {
@@ -125,7 +133,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       }
       try {
         const ask = tool.cacheable ? undefined : await askOf(call, context, era)
-        return await results.getOrLoad({ tool, args, era }, () => answer(tool, args, { context, era, ask }))
+        return await keptOrAnswered(tool, args, { context, era, ask })
       } catch (error) {
         if (error instanceof InputRequired) return JSON.stringify(era.wrap(error.result))
         if (error instanceof RpcError) throw error
@@ -226,40 +234,14 @@ function sentencesOf(error: AppError): string {
 const MAX_KEY = 2_048
 const MAX_BYTES = 32 * 1024 * 1024
 
-interface ResultCacheOptions {
-  /** Results hold for one version of it. Absent: nothing is cached. */
-  readModel?: ReadModelVersion | undefined
-}
-
 /** Finished results of cacheable tools, as bytes: encoding a long text costs more than the rest of a call. */
-interface ResultCache {
-  getOrLoad(
-    call: { tool: Tool; args: Fields; era: Era },
-    load: () => Promise<{ text: string; keep: boolean }>,
-  ): Promise<string | Buffer>
-}
-
-function createResultCache({ readModel }: ResultCacheOptions): ResultCache {
-  const cache =
-    readModel &&
-    openVersionedCache<{ bytes: Buffer; keep: boolean }>({
-      readModel,
-      maxBytes: MAX_BYTES,
-      sizeOf: ({ bytes }) => bytes.length,
-      keeps: ({ keep }) => keep,
-    })
-  return {
-    async getOrLoad({ tool, args, era }, load) {
-      const key = tool.cacheable ? keyOf(tool, args, era) : undefined
-      if (!cache || key === undefined) return (await load()).text
-      // Each caller loads for itself: a load ends when its caller leaves.
-      const loadBytes = async () => {
-        const { text, keep } = await load()
-        return { bytes: Buffer.from(text), keep }
-      }
-      return (await cache.getOrLoad(key, loadBytes, { shared: false })).value.bytes
-    },
-  }
+function openResults(readModel: ReadModelVersion): VersionedCache<{ bytes: Buffer; keep: boolean }> {
+  return openVersionedCache({
+    readModel,
+    maxBytes: MAX_BYTES,
+    sizeOf: ({ bytes }) => bytes.length,
+    keeps: ({ keep }) => keep,
+  })
 }
 
 /** Holds the arguments as they were written: what was answered once needs no second validation. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { type ResolvedSource, submitUrl } from '../../library/videos/submit.ts'
+import { type AddressRules, submitUrl } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import type { Ask } from '../ask-back.ts'
 import { plural, quote } from '../present.ts'
@@ -13,11 +13,7 @@ import { severalOf } from '../values.ts'
 
 export interface AddVideosDeps {
   db: Db
-  addresses: {
-    resolve(url: string): ResolvedSource | undefined
-    /** Why this installation cannot fetch a source; undefined when it can. */
-    fetchable(source: ResolvedSource): string | undefined
-  }
+  addresses: AddressRules
 }
 
 const MAX_VIDEOS = 20

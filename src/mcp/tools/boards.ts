@@ -19,13 +19,13 @@ import {
 } from '../../library/collections/boards.ts'
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
+import { readCursor, toCursor } from '../arguments.ts'
 import type { Ask } from '../ask-back.ts'
-import { readCursor, toCursor } from '../cursor.ts'
 import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
 import { type AccountToolDeps, accountOf, presentRows, withCursorNamed } from './collection.ts'
-import { cursorArgument } from './frame-arguments.ts'
+import { cursorArgument } from './library.ts'
 
 export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id or unique name')
 const boardName = z.string().min(1).max(MAX_BOARD_NAME)

@@ -7,7 +7,7 @@ import { DRAFT_POINTS, DraftAnswer, type DraftScore, readDraft, tellScore } from
 import { quote } from '../present.ts'
 import { ADDS, defineTool, type Tool } from '../tool.ts'
 import { accountOf } from './collection.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
+import type { LibraryToolDeps } from './library.ts'
 
 export interface DraftToolDeps extends LibraryToolDeps {
   db: Db

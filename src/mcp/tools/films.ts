@@ -10,9 +10,7 @@ import { endsOf, pointsForEnds } from '../../views/openings.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolContext } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
-import { videoReference } from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
-import { videoIdOf } from './video-reference.ts'
+import { type LibraryToolDeps, videoIdOf, videoReference } from './library.ts'
 
 export function filmTools(deps: LibraryToolDeps): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]

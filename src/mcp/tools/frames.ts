@@ -2,27 +2,54 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
+import {
+  FACETS,
+  type FacetCounts,
+  type FrameFilters,
+  type FramePage,
+  type FrameQuery,
+  type LibrarySearch,
+} from '../../search/library-search.ts'
+import { MOST_COUNTED } from '../../search/limits.ts'
+import { nameKey } from '../../search/text/tokens.ts'
+import { countUndescribed } from '../../views/frame-query.ts'
+import { readCursor, toCursor } from '../arguments.ts'
+import {
+  captionOf,
+  clip,
+  type Detail,
+  DetailedFrame,
+  frameLines,
+  loadThumbs,
+  moreWith,
+  type Presented,
+  plural,
+  quote,
+  toLink,
+  toPresentedFrame,
+  VideoNames,
+  videosOf,
+} from '../present.ts'
+import { suggest } from '../suggestions.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
-import { commonestValues, countLines } from './counts.ts'
-import { FrameListing, presentPage } from './frame-answer.ts'
 import {
   cursorArgument,
   detailArgument,
   filterArguments,
   imagesArgument,
+  type LibraryToolDeps,
   notArgument,
   resolveFilters,
-} from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
-import { findSimilarFrames } from './similar-frames.ts'
-import { videoFrames } from './video-frames.ts'
+} from './library.ts'
 
-export function frameTools(deps: LibraryToolDeps): Tool[] {
-  return [searchFrames(deps), browseFrames(deps), videoFrames(deps), findSimilarFrames(deps)]
-}
+/** Frames as data, with their videos once each. */
+export const FrameList = z.object({ frames: z.array(DetailedFrame), videos: VideoNames })
 
-function searchFrames(deps: LibraryToolDeps): Tool {
+/** A page of them. `total`: how many there are on all pages; absent where that is too many to count. */
+export const FrameListing = FrameList.extend({ total: z.number().optional(), next_cursor: z.string().nullable() })
+
+export function searchFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'search_frames',
@@ -54,7 +81,7 @@ function searchFrames(deps: LibraryToolDeps): Tool {
   })
 }
 
-function browseFrames(deps: LibraryToolDeps): Tool {
+export function browseFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'browse_frames',
@@ -86,4 +113,184 @@ function browseFrames(deps: LibraryToolDeps): Tool {
       return { ...answer, text, structured: { ...listed, counts: commonestValues(facets) } }
     },
   })
+}
+
+interface FrameAnswer {
+  answer: Pick<ToolAnswer, 'text' | 'links' | 'images' | 'notes'>
+  listed: z.infer<typeof FrameList>
+}
+
+/** Frames as text with one link each, and as data; thumbnails where they are wanted. */
+export async function presentFrames(
+  { publicUrl, readImage }: Pick<LibraryToolDeps, 'publicUrl' | 'readImage'>,
+  heading: string,
+  found: readonly Presented[],
+  options: { detail: Detail; images: number; withVideo: boolean },
+): Promise<FrameAnswer> {
+  const documents = found.map(({ document }) => document)
+  const { images, left } = await loadThumbs(documents, options.images, readImage)
+  const tooLarge = left > 0 ? [`(${plural(left, 'picture')} left out as too large: open their image URLs.)`] : []
+  // The first line counts what the data holds.
+  const notes = [...heading.split('\n').slice(found.length > 0 ? 1 : 0), ...tooLarge]
+  return {
+    answer: {
+      text: [heading, ...tooLarge, ...frameLines(found, publicUrl, options)].join('\n'),
+      links: documents.map((document) => toLink(document, publicUrl)),
+      images,
+      notes,
+    },
+    listed: {
+      frames: found.map((one) => toPresentedFrame(one, publicUrl, options.detail, captionOf(found))),
+      videos: videosOf(documents),
+    },
+  }
+}
+
+type PageArguments = {
+  cursor?: string | undefined
+  limit: number
+  detail: Detail
+  images: number
+}
+
+interface FrameAnswerPage extends FrameAnswer {
+  listed: z.infer<typeof FrameListing>
+  facets: FacetCounts | undefined
+}
+
+/** Few frames are followed by partial matches, up to this number. */
+const FEW = 3
+
+/** One page of `tool`'s frames, by the cursor in its arguments. */
+async function presentPage(
+  deps: LibraryToolDeps,
+  tool: string,
+  args: PageArguments,
+  asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
+): Promise<FrameAnswerPage> {
+  const page = readCursor(tool, args, args.cursor)
+  const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
+  const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false, fill, loosen: true }
+  const first = await deps.search.frames(query)
+  const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
+  const found = brands?.found ?? first
+  const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
+  const few = query.q !== '' && page === 1 && found.frames.length < FEW
+  const reading = [...readingLines(found), ...(few ? await undescribedLine(deps.search, query.filters) : [])]
+  const notes = brands?.notes ?? []
+  const heading =
+    found.frames.length > 0
+      ? [headingOf(found, page, next), ...notes, ...reading]
+      : await emptyHeading(page, reading, async () => [
+          ...notes,
+          ...(await suggest(deps.advisor, query, first.loosened)),
+        ])
+  // Without words every frame scores the same.
+  const scored = query.q !== '' && args.detail === 'full'
+  const shown = [...found.frames, ...(found.partialMatches ?? [])].map(({ document, score, missing }) => ({
+    document,
+    score: scored ? score : undefined,
+    missing,
+  }))
+  const { answer, listed } = await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })
+  return { answer, listed: { ...listed, total: found.total, next_cursor: next }, facets: found.facets }
+}
+
+/** Words find what nobody has described by its text alone: pictures show it. */
+async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Promise<string[]> {
+  const count = await countUndescribed(search, filters)
+  if (count === 0) return []
+  const which = Object.keys(filters).length > 0 ? ' with these filters' : ''
+  const frames = count === undefined ? `more than ${MOST_COUNTED} frames` : plural(count, 'frame')
+  return [`Not described yet: ${frames}${which}. browse_frames with described "no" and images shows them.`]
+}
+
+/** How the question was read, where that is not plain: words met by attributes, left out, or dropped. */
+function readingLines({ readAs, frames, full }: FramePage): string[] {
+  if (!readAs) return []
+  const { words, without, met } = readAs
+  const named = words.filter(({ as }) => as.some((one) => one.includes('=')))
+  const lines = named.map(({ word, as }) => `${clip(word, 40)} (${as.join(' or ')})`)
+  return [
+    ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
+    ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
+    ...(full === 0 && frames.length > 0
+      ? [`No frame has every word. These meet ${met} of ${words.length}; each says what it lacks.`]
+      : []),
+  ]
+}
+
+/**
+ * Nothing was found, and brands were asked for: they are matched exactly, and models write them their own way. Where
+ * the library knows a brand in another spelling, the frames are asked for again.
+ */
+async function readBrands(
+  search: LibrarySearch,
+  query: FrameQuery,
+): Promise<{ notes: string[]; found?: FramePage } | undefined> {
+  const { author: asked } = query.filters
+  if (!asked || asked.length === 0) return undefined
+  const read = await Promise.all(asked.map((name) => readBrand(search, name)))
+  const notes = read.flatMap(({ note }) => note ?? [])
+  if (!read.some(({ name }, n) => name !== asked[n])) return { notes }
+  const author = read.map(({ name }) => name)
+  return { notes, found: await search.frames({ ...query, filters: { ...query.filters, author } }) }
+}
+
+async function readBrand(search: LibrarySearch, name: string): Promise<{ name: string; note?: string }> {
+  const { brands } = await search.search({ q: cleanText(name), limit: 5, namesOnly: true })
+  const names = brands.map(({ document }) => document.name)
+  if (names.includes(name)) return { name }
+  const same = names.find((one) => nameKey(one) === nameKey(name))
+  if (same) return { name: same, note: `(author read as ${quote(same, 60)})` }
+  const near = names.length > 0 ? ` The nearest: ${names.map((one) => quote(one, 60)).join(', ')}.` : ''
+  return { name, note: `- no brand is called ${quote(name, 60)}.${near}` }
+}
+
+function headingOf({ frames, partialMatches = [], total }: FramePage, page: number, next: string | null): string {
+  const all = total ?? `more than ${MOST_COUNTED}`
+  const ofTotal = all === frames.length ? '' : ` of ${all}`
+  const numbered = page > 1 ? `, page ${page}` : ''
+  const filled =
+    partialMatches.length > 0
+      ? `, then ${partialMatches.length} partial match${partialMatches.length === 1 ? '' : 'es'}`
+      : ''
+  return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
+}
+
+async function emptyHeading(
+  page: number,
+  reading: readonly string[],
+  suggestions: () => Promise<string[]>,
+): Promise<string[]> {
+  if (page > 1) return ['No more frames.']
+  return ['No frames found.', ...reading, 'Try:', ...(await suggestions())]
+}
+
+const MAX_VALUES = 50
+const MAX_VALUES_IN_TEXT = 12
+
+/** The most frequent values of each attribute: the long tail of authors would fill a context window. */
+function commonestValues(facets: FacetCounts): Record<string, Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(facets).map(([facet, counts]) => [facet, Object.fromEntries(byCount(counts).slice(0, MAX_VALUES))]),
+  )
+}
+
+function countLines(facets: FacetCounts): string {
+  const lines: string[] = []
+  for (const facet of FACETS) {
+    const counts = byCount(facets[facet])
+    if (counts.length === 0) continue
+    const shown = counts
+      .slice(0, MAX_VALUES_IN_TEXT)
+      .map(([value, count]) => `${facet === 'author' ? quote(value, 60) : value} ${count}`)
+    const left = counts.length - shown.length
+    lines.push(`${facet}: ${shown.join(', ')}${left > 0 ? `, and ${left} more` : ''}`)
+  }
+  return ['Counts (each ignoring its own filter):', ...lines].join('\n')
+}
+
+function byCount(counts: Record<string, number>): [string, number][] {
+  return Object.entries(counts).sort(([, a], [, b]) => b - a)
 }

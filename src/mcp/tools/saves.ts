@@ -15,7 +15,7 @@ import {
   removalText,
   withCursorNamed,
 } from './collection.ts'
-import { cursorArgument } from './frame-arguments.ts'
+import { cursorArgument } from './library.ts'
 
 export function saveTools(deps: AccountToolDeps): Tool[] {
   return [listSavesTool(deps), saveFrame(deps), unsaveFrame(deps)]

@@ -15,7 +15,7 @@ import {
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
+import type { LibraryToolDeps } from './library.ts'
 
 const Groups = z.object({
   videos: z.array(

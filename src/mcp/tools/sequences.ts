@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { readSequences, SEQUENCE_POINTS, toSteps } from '../../views/sequences.ts'
-import { clock, plural, quote } from '../present.ts'
+import { clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
-import { cursorArgument } from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
+import { cursorArgument, type LibraryToolDeps } from './library.ts'
 
 const Step = z.object({ within_sec: z.number().optional() }).catchall(z.union([z.string(), z.array(z.string())]))
 
@@ -48,7 +47,6 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
       const query = { steps: toSteps(steps), span: 600, perFilm: 1, author, limit, after }
       const { sequences, films, unknown, next } = await readSequences(search, publicUrl, query)
       const hidden = unknown > 0 ? `; ${plural(unknown, 'frame')} without a value could hide more` : ''
-      const more = next === null ? '' : `; more with cursor ${next}`
       const none = films === 0 ? 'No film has every step. ' : ''
       const links: ImageLink[] = []
       const lines = sequences.map(({ steps: found }) => {
@@ -64,8 +62,7 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
       return {
         text: [
           `${none}${plural(sequences.length, 'sequence')} among ${plural(films, 'film')} with these steps` +
-            hidden +
-            more,
+            `${hidden}${moreWith(next)}`,
           ...lines,
         ].join('\n'),
         links,

@@ -5,9 +5,15 @@ import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
-import { FrameList, presentFrames } from './frame-answer.ts'
-import { briefFilterArguments, detailArgument, imagesArgument, notArgument, resolveFilters } from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
+import { FrameList, presentFrames } from './frames.ts'
+import {
+  briefFilterArguments,
+  detailArgument,
+  imagesArgument,
+  type LibraryToolDeps,
+  notArgument,
+  resolveFilters,
+} from './library.ts'
 
 export function findSimilarFrames(deps: LibraryToolDeps): Tool {
   return defineTool({

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
-import { readCursor, toCursor } from '../cursor.ts'
+import { readCursor, toCursor } from '../arguments.ts'
 import { clip, moreWith, plural } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
-import { cursorArgument } from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
+import { cursorArgument, type LibraryToolDeps } from './library.ts'
 
 const Technique = z.object({
   slug: z.string(),

@@ -2,14 +2,20 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
-import { readCursor, toCursor } from '../cursor.ts'
+import { readCursor, toCursor } from '../arguments.ts'
 import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
-import { FrameListing, presentFrames } from './frame-answer.ts'
-import { cursorArgument, detailArgument, imagesArgument, videoReference } from './frame-arguments.ts'
-import type { LibraryToolDeps } from './library-deps.ts'
-import { findVideo, noSuchVideo } from './video-reference.ts'
+import { FrameListing, presentFrames } from './frames.ts'
+import {
+  cursorArgument,
+  detailArgument,
+  findVideo,
+  imagesArgument,
+  type LibraryToolDeps,
+  noSuchVideo,
+  videoReference,
+} from './library.ts'
 
 const MAX_VIDEOS = 20
 const ends = someNumber({ min: 1, max: 120 })

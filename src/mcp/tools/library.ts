@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { cleanText } from '../../clean-text.ts'
+import { invalid, notFound } from '../../errors.ts'
+import type { FilmReads } from '../../library/films/films.ts'
+import { frameIdIn } from '../../library/ids.ts'
+import type { FrameFilters, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
+import { currentSlug } from '../../search/techniques.ts'
+import { nameKey } from '../../search/text/tokens.ts'
+import { filterParameters, toFilters } from '../../views/frame-query.ts'
+import { COLOR_PATTERN } from '../../views/parameter-values.ts'
+import { byDerived, type DerivedName } from '../../vocabulary.ts'
+import { Detail, quote } from '../present.ts'
+import { type Advisor, nearestTechniques } from '../suggestions.ts'
+import { isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
+
+/** What the tools of the library share: what they read from, their filters, and references to videos. */
+
+/** What the open tools read from. */
+export interface LibraryToolDeps {
+  search: LibrarySearch
+  films: FilmReads
+  advisor: Advisor
+  publicUrl: string
+  /** An image by its media-store key. */
+  readImage(key: string): Promise<Buffer | undefined>
+  /** The canonical key of a video's URL; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
+}
+
+/** A list described without what its items may be: that spares the model's context. The values are checked. */
+function briefly<T extends z.ZodType>(list: T): T {
+  return list.meta({ items: { type: 'string' } })
+}
+
+/** A filter of a closed list, whose values are known by other names too. */
+function closedList<N extends 'subject' | 'surface' | 'shot' | 'zone' | 'tone' | 'kind' | 'platform' | DerivedName>(
+  name: N,
+) {
+  return oneOrMany(filterParameters[name].schema, { attribute: name }).optional()
+}
+
+/** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
+export const filterArguments = {
+  subject: closedList('subject'),
+  surface: closedList('surface'),
+  shot: closedList('shot'),
+  technique: briefly(oneOrMany(filterParameters.technique.schema).optional()).describe('Slugs from list_techniques'),
+  zone: closedList('zone').describe('Of the face'),
+  tone: closedList('tone'),
+  kind: closedList('kind'),
+  author: briefly(oneOrMany(filterParameters.author.schema, { commas: false }).optional()).describe(
+    'Brands or channels',
+  ),
+  platform: closedList('platform'),
+  video_id: briefly(oneOrMany(videoReference()).optional()),
+  color: oneOrMany(filterParameters.color.schema)
+    .optional()
+    .meta({ items: { type: 'string', pattern: COLOR_PATTERN } }),
+  ...byDerived(closedList),
+}
+
+type FilterArgument = keyof typeof filterArguments
+
+/** What a frame must not be: the same filters by the same names. Its schema is short: it stands in several tools. */
+export const notArgument = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .transform((given): object => given)
+  .pipe(z.strictObject(filterArguments).partial())
+  .optional()
+  .meta({ description: 'Filters to leave out' })
+
+/** The same filters for a tool that takes them beside its main argument, without their closed lists. */
+export const briefFilterArguments = Object.fromEntries(
+  Object.entries(filterArguments).map(([name, schema]) => [name, briefly(schema)]),
+) as typeof filterArguments
+
+export function videoReference() {
+  return z.string().max(2_000)
+}
+
+export const cursorArgument = z.string().max(100).optional()
+export const detailArgument = Detail.default('compact').describe('full adds text, composition, colours')
+export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
+
+type Chosen = { [N in FilterArgument]?: z.infer<(typeof filterArguments)[N]> }
+type FilterValues = Chosen & { not?: Chosen | undefined }
+
+/**
+ * The filters as the search takes them.
+ * @throws AppError invalid_request for an unknown technique, with the nearest slugs: a search would only find nothing.
+ * not_found for an unknown video.
+ */
+export async function resolveFilters(
+  deps: LibraryToolDeps,
+  { not = {}, ...args }: FilterValues,
+): Promise<FrameFilters> {
+  const left = Object.entries(await byParameters(deps, not)).map(([name, values]) => [`not_${name}`, values])
+  return toFilters({ ...(await byParameters(deps, args)), ...Object.fromEntries(left) })
+}
+
+/** Chosen values by the names of `/api/frames`. */
+async function byParameters(deps: LibraryToolDeps, { video_id, technique, ...rest }: Chosen) {
+  return {
+    ...rest,
+    ...(technique ? { technique: await slugsOf(deps, technique) } : {}),
+    ...(video_id ? { video: await Promise.all(video_id.map((given) => videoIdOf(deps, given))) } : {}),
+  }
+}
+
+async function slugsOf(deps: LibraryToolDeps, given: readonly string[]): Promise<string[]> {
+  const kept = await deps.advisor.vocabulary()
+  const slugs = given.map((one) => slugOf(kept, one))
+  if (slugs.every((slug) => slug !== undefined)) return slugs
+  const vocabulary = await deps.search.techniques()
+  return given.map((one) => slugOf(vocabulary, one) ?? refuse(vocabulary, one))
+}
+
+/** A technique by its slug, also an earlier one, or by its name. */
+function slugOf(vocabulary: readonly TechniqueDocument[], given: string): string | undefined {
+  if (currentSlug(vocabulary, given) !== undefined) return given
+  const slug = kebabCase(given)
+  return (vocabulary.find((one) => kebabCase(one.name) === slug) ?? vocabulary.find((one) => one.slug === slug))?.slug
+}
+
+function refuse(vocabulary: readonly TechniqueDocument[], given: string): never {
+  const near = nearestTechniques(vocabulary, given, 5).map((technique) => technique.slug)
+  const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'list_techniques returns them all.'
+  throw invalid('technique', `technique: there is no "${given.slice(0, 64)}". ${help}`, near)
+}
+
+/** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */
+type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
+
+/** @throws AppError not_found for a video that is not public, naming what was given. */
+export async function videoIdOf(deps: Deps, given: string): Promise<string> {
+  const id = await findVideo(deps, given)
+  if (id === undefined) throw noSuchVideo([given])
+  return id
+}
+
+export function noSuchVideo(given: readonly string[]): Error {
+  const named = given.map((one) => quote(one, 80)).join(', ')
+  return notFound(`video: ${named}. Pass ids, URLs or whole titles; search_library finds videos by title or URL`)
+}
+
+export async function findVideo(deps: Deps, given: string): Promise<string | undefined> {
+  const { search, sourceKeyOf, publicUrl } = deps
+  const term = cleanText(given)
+  const named = ownReference(term, publicUrl)
+  if (named === undefined) {
+    const sourceKey = sourceKeyOf(term)
+    if (sourceKey === undefined) return findByTitle(search, term)
+    return (await search.search({ q: term, limit: 1, sourceKey })).videos[0]?.document.id
+  }
+  if ((await search.video(named)) !== undefined) return named
+  return (await search.frame(named))?.frame.video_id ?? findByTitle(search, term)
+}
+
+/** The video that alone has this title. */
+async function findByTitle(search: Deps['search'], term: string): Promise<string | undefined> {
+  const { videos } = await search.search({ q: term, limit: 5, namesOnly: true })
+  const same = videos.filter(({ document }) => nameKey(document.title) === nameKey(term))
+  return same.length === 1 ? same[0]!.document.id : undefined
+}
+
+/** The id in a text that is an id or an address of this service; undefined for any other text. */
+function ownReference(term: string, publicUrl: string): string | undefined {
+  const [path = ''] = (term.startsWith(publicUrl) ? term.slice(publicUrl.length) : term).split(/[?#]/)
+  const video = /^\/(?:api\/)?videos\/([\w-]+)(?:\/frames)?\/?$/.exec(path)?.[1]
+  const id = video ?? frameIdIn(term)
+  return isIdLike(id) ? id : undefined
+}
