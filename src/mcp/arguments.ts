@@ -70,18 +70,19 @@ export function argumentReader(tool: Tool): ArgumentReader {
   }
   return (wrapped) => {
     const given = unwrapped(wrapped)
-    const read: Fields = {}
     const notes: string[] = []
+    // Entries, because an argument may be called `__proto__`.
+    const read: [string, unknown][] = []
     for (const [written, value] of Object.entries(given)) {
       if (value === null) continue
       const name = nameOf(written, given)
-      if (name === 'limit') read[name] = readLimit(value, given.detail === 'full', notes)
-      else if (name === 'sort') read[name] = readSort(single(name, value), notes)
-      else if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = single(name, value)
-      // Of the first page there is no cursor.
-      else if (Number(value) !== 1) read[name] = pageCursor(Number(value))
+      if (name === 'limit') read.push([name, readLimit(value, given.detail === 'full', notes)])
+      else if (name === 'sort') read.push([name, readSort(single(name, value), notes)])
+      else if (name !== 'cursor' || name === written || !isNumber(value)) read.push([name, single(name, value)])
+      // The first page has no cursor.
+      else if (Number(value) !== 1) read.push([name, pageCursor(Number(value))])
     }
-    return { args: read, notes }
+    return { args: Object.fromEntries(read), notes }
   }
 
   /** More than the most is the most. */
