@@ -38,14 +38,7 @@ export function createApp(options: AppOptions): RequestListener {
   app.use(beginRequest(openEdge({ logger, trustProxy, countRequest }), limits, allowed))
   app.use(requireMethod(new Map(listShadowed(routers).map((path) => [path, allowed(path)]))))
   for (const { router } of routers) app.use(router)
-  app.use(refuseMethod(allowed))
-  if (pageErrors) app.use(sendUnknownPage(limits, pageErrors))
-  app.use(() => {
-    throw new AppError(
-      'not_found',
-      'There is nothing at this address. Read /llms.txt first; /openapi.json has the whole API.',
-    )
-  })
+  app.use(refuseUnknown({ limits, pageErrors }, allowed))
   app.use(problemHandler(logger, limits))
   // Typed without its third parameter, which stands for Express' own last answer: HTML, outside the edge.
   const handle = app as unknown as (req: IncomingMessage, res: ServerResponse, last: (error?: unknown) => void) => void
@@ -85,27 +78,27 @@ function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, al
   }
 }
 
-/** Unknown addresses outside of `/api`, for those who ask for HTML. */
-function sendUnknownPage(limits: LocalLimits, show: ErrorRequestHandler): RequestHandler {
+/**
+ * Answers what no route has answered: 405 for a known path, else 404. Outside of `/api` who asks for HTML gets a page.
+ */
+function refuseUnknown(
+  { limits, pageErrors }: Pick<AppOptions, 'limits' | 'pageErrors'>,
+  allowed: AllowedMethods,
+): RequestHandler {
   return (req, res, next) => {
-    const isPage = req.accepts(['json', 'html']) === 'html' && !/^\/api(\/|$)/i.test(contextOf(req).path)
-    if (!isPage) return next()
+    const { path } = contextOf(req)
+    const allow = allowed(path)
+    if (allow) throw methodNotAllowed(req, res, allow)
+    const isPage = req.accepts(['json', 'html']) === 'html' && !/^\/api(\/|$)/i.test(path)
+    if (!pageErrors || !isPage)
+      throw new AppError(
+        'not_found',
+        'There is nothing at this address. Read /llms.txt first; /openapi.json has the whole API.',
+      )
     chargeOnce(limits, req)
     res.vary('Accept')
-    return show(
-      new AppError('not_found', 'There is nothing at this address. Check it, or search the wall.'),
-      req,
-      res,
-      next,
-    )
-  }
-}
-
-function refuseMethod(allowed: AllowedMethods): RequestHandler {
-  return (req, res, next) => {
-    const allow = allowed(contextOf(req).path)
-    if (!allow) return next()
-    throw methodNotAllowed(req, res, allow)
+    const error = new AppError('not_found', 'There is nothing at this address. Check it, or search the wall.')
+    return pageErrors(error, req, res, next)
   }
 }
 

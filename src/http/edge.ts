@@ -172,7 +172,7 @@ export function clientIp(req: Connected, trustProxy: number): string {
 
 /** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
 function toAddress(ip: string): string {
-  // A socket of both families names an IPv4 client so. Parsing every address would cost a tenth of a warm read.
+  // A socket of both families begins IPv4 addresses so. Parsing each one would cost a tenth of a warm read.
   const plain = ip.replace(/^::ffff:/, '')
   if (isIPv4(plain)) return plain
   if (!ipaddr.isValid(ip)) return 'unknown'

@@ -135,8 +135,16 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const toolDeps = { ...shared, search: searchOf('agents'), readImage }
-  const { tools, dispatch } = openTools({ ...toolDeps, config, limits, wire: overrides.wire, readModel, logger })
+  const toolSearch = searchOf('agents')
+  const toolDeps = {
+    ...shared,
+    search: toolSearch,
+    advisor: openAdvisor(toolSearch),
+    readImage,
+    ...{ config, limits, logger, readModel, wire: overrides.wire },
+  }
+  const tools = createTools(toolDeps)
+  const dispatch = createToolServer({ ...toolDeps, tools, version: VERSION })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     ...shared,
@@ -182,17 +190,6 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
     shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
   }
   return { search, signer, films, takeTurn: openTurns(), readModel, kept }
-}
-
-function openTools(
-  wired: Omit<
-    Parameters<typeof createToolServer>[0] & Parameters<typeof createTools>[0],
-    'tools' | 'version' | 'advisor'
-  >,
-) {
-  const deps = { ...wired, advisor: openAdvisor(wired.search) }
-  const tools = createTools(deps)
-  return { tools, dispatch: createToolServer({ ...deps, tools, version: VERSION }) }
 }
 
 /** The tool server's signed-in door, and the server that issues its tokens where sign-in by apps is on. */
