@@ -49,8 +49,8 @@ export interface Extras {
 export interface Method {
   /** The older revisions do not know it. */
   modernOnly?: boolean
-  /** Rate-limit points of a call, whose parameters are not checked yet. */
-  points(params: Fields): number
+  /** Rate-limit points of a call, whose parameters are not checked yet; 1 if absent. */
+  points?(params: Fields): number
   /** @throws RpcError, AppError rate_limited or unavailable */
   answer(params: Fields, context: ToolCallContext, era: Era): object | Promise<object>
 }
@@ -88,7 +88,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   function pointsOf(message: Message): number {
     if (message.kind !== 'call') return 1
     const { call } = message
-    return methods.get(call.method)?.points(call.params ?? {}) ?? calls.pointsOf(call)
+    return methods.get(call.method)?.points?.(call.params ?? {}) ?? calls.pointsOf(call)
   }
 
   /** A result as JSON. */

@@ -72,7 +72,7 @@ export function eventMethods(deps: EventDeps, { guarded }: Pick<ToolCalls, 'guar
   const match: MatchVideo = (asked, videoId) => matchVideo(search, asked, videoId)
   const reading = { deps, errors: ERRORS[deps.config.eventErrors], match, guarded }
   return [
-    ['events/list', { modernOnly: true, points: () => POINTS.read, answer: listEvents }],
+    ['events/list', { modernOnly: true, answer: listEvents }],
     ['events/poll', { modernOnly: true, points: () => POINTS.search, answer: pollMethod(reading) }],
     ['events/subscribe', { modernOnly: true, points: () => SUBSCRIBE_POINTS, answer: subscribeMethod(reading) }],
     ['events/unsubscribe', { modernOnly: true, points: () => POINTS.write, answer: unsubscribeMethod(reading) }],

@@ -63,11 +63,10 @@ const ofPrompts: readonly [string, Method][] = [
   [
     'prompts/list',
     {
-      points: () => 1,
       answer: (_params, _context, era) => ({ prompts: PROMPTS.map(described), ...era.listCaching('public') }),
     },
   ],
-  ['prompts/get', { points: () => 1, answer: (params) => get(params) }],
+  ['prompts/get', { answer: (params) => get(params) }],
 ]
 
 function described({ name, title, description, arguments: all }: Prompt) {

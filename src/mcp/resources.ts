@@ -117,11 +117,10 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
     return { uriTemplate: `${kind}://{id}`, name: kind, title, description, mimeType: 'text/plain' }
   })
   return [
-    ['resources/list', { points: () => POINTS.read, answer: list }],
+    ['resources/list', { answer: list }],
     [
       'resources/templates/list',
       {
-        points: () => 1,
         answer: (_params, _context, era) => ({ resourceTemplates: described, ...era.listCaching('public') }),
       },
     ],
@@ -187,14 +186,10 @@ export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
 export function skillMethods(skills: readonly Skill[]): [string, Method][] {
   const entries = skills.map(({ uri, frontmatter, resources }) => ({ uri, frontmatter, resources }))
   return [
-    [
-      'skills/list',
-      { points: () => 1, answer: (_params, _context, era) => ({ skills: entries, ...era.listCaching('public') }) },
-    ],
+    ['skills/list', { answer: (_params, _context, era) => ({ skills: entries, ...era.listCaching('public') }) }],
     [
       'skills/get',
       {
-        points: () => 1,
         answer(params, _context, era) {
           const uri = textOf(params, 'uri', 'skills/get')
           const skill = entries.find((entry) => entry.uri === uri)
