@@ -89,7 +89,7 @@ async function startInspectedApi() {
 const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { path: string; body?: object } }> = {
   'a cold search': {
     aim: 32,
-    most: 40,
+    most: 39,
     ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor', 'slide'][n]}` }),
   },
   'a cold page of frames': {
@@ -101,7 +101,7 @@ const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { p
   'a save': { aim: 18, most: 17, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     aim: 40,
-    most: 42,
+    most: 41,
     ask: (n) => ({
       path: '/api/mcp',
       body: {
