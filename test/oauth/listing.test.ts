@@ -66,3 +66,9 @@ test('reviewers find an account that is filled, a privacy page, and the token of
   const token = await fetch(`${service.url}/.well-known/openai-apps-challenge`)
   expect(await token.text()).toBe('token-of-the-directory')
 })
+
+test('a library for members shows the token of the domain too', async () => {
+  await using members = await openSignInService({ READS: 'members', OPENAI_APPS_CHALLENGE: 'token-of-members' })
+  const token = await fetch(`${members.url}/.well-known/openai-apps-challenge`)
+  expect([token.status, await token.text()]).toEqual([200, 'token-of-members'])
+})
