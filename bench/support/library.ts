@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
-import { frameIdOf, videoIdOf } from '../../src/library/videos/identity.ts'
+import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
 import { imageKeysOf } from '../../src/media/image-name.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../src/vocabulary.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
-import { drafts } from '../../src/db/schema/drafts.ts'
+import { drafts } from '../../src/db/schema/videos.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'

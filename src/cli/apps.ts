@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { notFound } from '../errors.ts'
-import { deleteRecord, findRecord, listPermanentClients } from '../library/accounts/oauth-records.ts'
+import { deleteRecord, findRecord, listPermanentClients } from '../library/accounts/grants.ts'
 import { registerClient, toPublicClient } from '../oauth/clients.ts'
 import { answers } from './context.ts'
 import { usage } from './failure.ts'

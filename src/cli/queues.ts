@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
-import { listOutages } from '../events/outage.ts'
 import { findHeldBack } from '../events/read.ts'
+import { listOutages } from '../events/waiting.ts'
 import { findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'

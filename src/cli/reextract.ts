@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError, MediaError } from '../errors.ts'
-import { retryVideo } from '../library/videos/lifecycle.ts'
 import {
   compareFrames,
   countFrames,
   type FrameChange,
   videosOfOtherVersion,
   whyUnreadable,
-} from '../library/videos/reextraction.ts'
+} from '../library/videos/extraction.ts'
+import { retryVideo } from '../library/videos/lifecycle.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { EXTRACTION_VERSION } from '../video/shots/detector.ts'
@@ -95,9 +95,9 @@ type Preview = { id: string; title: string } & (FrameChange | { failed: string }
 /** Fetches and extracts a video as a worker does, and stores nothing. */
 async function previewVideo({ config, db, store }: CommandContext, video: VideoRow): Promise<Preview> {
   const { extractInChild } = await import('../video/extract/run-extraction.ts')
-  const { fetchVideo } = await import('../workers/fetch-video.ts')
+  const { fetchVideo } = await import('../workers/attempt.ts')
   const { scratchRootOf } = await import('../workers/handlers.ts')
-  const { makeScratch } = await import('../workers/scratch.ts')
+  const { makeScratch } = await import('../workers/attempt.ts')
   const { id, title } = video
   const { ytdlpPath, maxUploadBytes: maxBytes, maxVideoSec: maxDurationSec } = config
   const folder = await makeScratch(scratchRootOf(config), id)

@@ -4,9 +4,8 @@ import { type Db, type DbOrTx, isConnectionLoss, type Tx } from '../db/client.ts
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
-import { createOutage, recordOutage, toOutageRecord } from './outage.ts'
-import { createPoller, type Poller } from './poller.ts'
 import { readEvents, settleLog } from './read.ts'
+import { createOutage, createPoller, type Poller, recordOutage, toOutageRecord } from './waiting.ts'
 
 /** What an event handler wants done in the same transaction that moves its checkpoint. */
 export type Commit = (tx: Tx) => Promise<void>

@@ -5,7 +5,7 @@ import { AppError, invalid } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { findBoard } from '../library/collections/boards.ts'
-import { challengeAddress } from '../library/subscriptions/challenge.ts'
+import { challengeAddress } from '../library/subscriptions/deliveries.ts'
 import {
   type Asked,
   KIND_NAMES,
@@ -14,10 +14,10 @@ import {
   type MatchVideo,
   mayHear,
 } from '../library/subscriptions/kinds.ts'
-import { pollEvents } from '../library/subscriptions/poll.ts'
 import {
   isVerified,
   MAX_SUBSCRIPTIONS,
+  pollEvents,
   type Subscribed,
   subscribe,
   subscriptionIdOf,

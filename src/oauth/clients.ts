@@ -1,6 +1,6 @@
 import { cleanText } from '../clean-text.ts'
 import type { DbOrTx } from '../db/client.ts'
-import { putRecord } from '../library/accounts/oauth-records.ts'
+import { putRecord } from '../library/accounts/grants.ts'
 import { randomId } from '../library/ids.ts'
 
 /*

@@ -2,17 +2,26 @@ import { generateKeyPair } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import { promisify } from 'node:util'
 import { eq } from 'drizzle-orm'
-import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import Provider, { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Dispatcher, fetch as fetchChecked } from 'undici'
 import type { Db } from '../db/client.ts'
 import { accounts } from '../db/schema/accounts.ts'
-import { invalid } from '../errors.ts'
+import { AppError, invalid } from '../errors.ts'
+import {
+  consumeRecord,
+  deleteRecord,
+  findRecord,
+  loadServerKeys,
+  putRecord,
+  revokeGrant,
+  type ServerKey,
+} from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, SCOPES } from '../library/accounts/keys.ts'
-import { loadServerKeys, type ServerKey } from '../library/accounts/oauth-records.ts'
 import type { Logger } from '../logger.ts'
 import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
-import { documentFetcher } from './client-documents.ts'
+import { checkUrl } from '../outbound/checked-url.ts'
+import { type Metadata, toPublicClient } from './clients.ts'
 import { consentPath, ROUTES } from './routes.ts'
-import { storage } from './storage.ts'
 
 export interface ProviderOptions {
   db: Db
@@ -107,4 +116,87 @@ const pair = promisify(generateKeyPair)
 async function makeKey(): Promise<ServerKey['jwk']> {
   const { privateKey } = await pair('rsa', { modulusLength: 2048 })
   return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }
+}
+
+const MAX_BYTES = 64 * 1024
+const TIMEOUT_MS = 5_000
+
+/**
+ * Fetches the document that a client's id is the address of: by https from a public address, without redirects, at most
+ * 64 kB within 5 seconds. `dispatcher` connects to public addresses only. @throws for everything else
+ */
+export function documentFetcher(dispatcher: Dispatcher) {
+  return async (address: string | URL): Promise<Response> => {
+    const url = checkUrl(String(address))
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const headers = { accept: 'application/json' }
+    const answer = await fetchChecked(url, { dispatcher, redirect: 'manual', signal, headers })
+    if (answer.status !== 200 || !answer.body) {
+      await answer.body?.cancel()
+      return new Response(null, { status: answer.status === 200 ? 502 : 424 })
+    }
+    const document: unknown = JSON.parse(await readText(answer.body))
+    const client = toPublicClient(document, { secrets: 'refused' })
+    if (!client) return new Response(null, { status: 424 })
+    const { client_id } = document as Metadata
+    const cache = answer.headers.get('cache-control')
+    return Response.json({ ...client, client_id }, { headers: cache === null ? {} : { 'cache-control': cache } })
+  }
+}
+
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.length
+    if (bytes > MAX_BYTES) throw new Error(`the document is larger than ${MAX_BYTES} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+/** Where the authorization server keeps its records. */
+export function storage(db: Db): (kind: string) => Adapter {
+  return (kind) => {
+    // Who is signed in is known by our own session alone, so that every request for access asks the person.
+    if (kind === 'Session') return FORGETFUL
+    return {
+      async upsert(id, given, lifetimeSec) {
+        const payload = given as Record<string, unknown>
+        await orGone(putRecord(db, { kind, id, payload, lifetimeSec }), () => {
+          throw new errors.InvalidGrant('the grant has ended')
+        })
+      },
+      find: async (id) => (await findRecord(db, kind, id)) as AdapterPayload | undefined,
+      async consume(id) {
+        const isFirst = await consumeRecord(db, kind, id)
+        if (!isFirst && kind === 'AuthorizationCode') throw new errors.InvalidGrant('authorization code already used')
+      },
+      destroy: (id) => (kind === 'Grant' ? orGone(revokeGrant(db, { id, by: 'server' })) : deleteRecord(db, kind, id)),
+      // The tokens of a grant end with it.
+      revokeByGrantId: async () => undefined,
+      findByUid: async () => undefined,
+      findByUserCode: async () => undefined,
+    }
+  }
+}
+
+/** Grants end at any moment: by their person, or because a token was used twice. */
+async function orGone(work: Promise<void>, gone: () => void = () => undefined): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    gone()
+  }
+}
+
+const FORGETFUL: Adapter = {
+  upsert: async () => undefined,
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => undefined,
+  destroy: async () => undefined,
+  revokeByGrantId: async () => undefined,
 }

@@ -5,7 +5,7 @@ import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoin
 import type { HealthDeps } from '../api/health.ts'
 import { type Config, VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { grants } from '../db/schema/oauth.ts'
+import { grants } from '../db/schema/accounts.ts'
 import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import type { Figure, FigureRow } from '../library/analytics/figures.ts'
-import { countedThrough } from '../library/analytics/read.ts'
+import { countedThrough, type Figure, type FigureRow } from '../library/analytics/figures.ts'
 import { brandIdOf, type DocumentKind, type LibraryDocuments, type LibrarySearch } from '../search/library-search.ts'
 import { csvCell } from './export.ts'
 

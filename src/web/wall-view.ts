@@ -1,4 +1,4 @@
-import type { UnderWay } from '../library/videos/under-way.ts'
+import type { UnderWay } from '../library/videos/video-status.ts'
 import type { FramePage, Loosened, ReadAs, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, MAX_QUERY, PAGE_SIZE } from '../views/frame-query.ts'
 import { frameCard } from './frame-card.ts'

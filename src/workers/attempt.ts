@@ -1,16 +1,20 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { isConnectionLoss } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { MediaError } from '../errors.ts'
-import { MAX_ATTEMPTS } from '../library/videos/ingest-progress.ts'
+import { MAX_ATTEMPTS } from '../library/videos/lifecycle.ts'
 import type { Logger } from '../logger.ts'
 import { isDiskFull, requireRoom, StorageFull } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type JobContext, RetryAfter } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
+import { findSource, needsYtDlp } from '../video/source/source.ts'
+import type { Platform } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
-import { makeScratch } from './scratch.ts'
 
 /* An attempt at a film that came from outside: fetch it, decode it, and say what went wrong. */
 
@@ -221,5 +225,80 @@ function progressWriter({ record }: Pick<Attempt, 'record'>, onSuperseded: () =>
       clearInterval(timer)
       await writing
     },
+  }
+}
+
+export interface FetchVideoDeps {
+  store: MediaStore
+  ytdlpPath: string | undefined
+  maxBytes: number
+  maxDurationSec: number
+}
+
+/** Fetches an upload from the media store, a file by guarded download, or a platform's page with yt-dlp. */
+export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: FetchVideoDeps): AttemptDeps['fetchSource'] {
+  return async (video, { scratchDir, signal, onProgress }) => {
+    const file = join(scratchDir, 'source')
+    if (video.uploadKey) {
+      const body = await store.open(video.uploadKey)
+      if (!body) throw new MediaError('upload_missing', 'The uploaded file is lost. Upload it again.')
+      await pipeline(body, createWriteStream(file), { signal })
+      onProgress(1, 1)
+      return { file, title: null, author: null }
+    }
+    if (video.sourceUrl === null)
+      throw new MediaError('upload_missing', 'This video has neither a file nor a URL. Upload the file.')
+    // Only the URL decides how it is fetched: an operator may have named the platform where the video was published.
+    const named = { platform: video.platform as Platform, canonicalUrl: video.sourceUrl }
+    if (needsYtDlp(findSource(video.sourceUrl) ?? named)) {
+      const { fetchWithYtDlp } = await import('../video/source/yt-dlp.ts')
+      return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })
+    }
+    // Not at the top: its HTTP client takes 10 MB, which uploads do not need.
+    const { fetchSource } = await import('../video/source/fetch-source.ts')
+    const fetched = await fetchSource(video.sourceUrl, { scratchDir, signal, maxBytes, onProgress })
+    return { file: fetched.file, title: fetched.title, author: null }
+  }
+}
+
+/** Longer than any job may take. */
+const ABANDONED_MS = 24 * 60 * 60_000
+
+const HOST = hostname().replace(/[^A-Za-z0-9-]/g, '') || 'host'
+
+/** Creates a folder for one job, named after the process that will remove it. */
+export async function makeScratch(root: string, label: string): Promise<string> {
+  await mkdir(root, { recursive: true })
+  return mkdtemp(join(root, `${HOST}.${process.pid}.${label}-`))
+}
+
+/** Removes the folders of killed processes of this machine, and every folder older than a day. Returns their number. */
+export async function sweepScratch(root: string, now = Date.now()): Promise<number> {
+  const names = await readdir(root).catch(() => [])
+  const startedAt = now - process.uptime() * 1_000
+  let removed = 0
+  for (const name of names) {
+    const path = join(root, name)
+    const made = await stat(path).then(
+      (found) => found.birthtimeMs || found.ctimeMs,
+      () => now,
+    )
+    const [host, pid] = name.split('.')
+    // Process ids are reused: a folder older than this process belonged to another one.
+    const orphaned = host === HOST && (Number(pid) === process.pid ? made < startedAt - 1_000 : !isAlive(Number(pid)))
+    if (!orphaned && now - made < ABANDONED_MS) continue
+    await rm(path, { recursive: true, force: true })
+    removed++
+  }
+  return removed
+}
+
+function isAlive(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

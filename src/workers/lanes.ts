@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createPoller } from '../events/poller.ts'
+import { createPoller } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
 
 /** Sends to one receiver while this process holds its lease. A receiver that hangs delays no other. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Db } from '../db/client.ts'
-import type { DraftFilm, DraftRow } from '../db/schema/drafts.ts'
+import type { DraftFilm, DraftRow } from '../db/schema/videos.ts'
 import {
   beginDraft,
   forgetDraftFile,

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { createOutage, recordOutage, toOutageRecord } from '../events/outage.ts'
+import { createOutage, recordOutage, toOutageRecord } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
 import { projectVocabulary } from '../projections/search/groups.ts'
 import { rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'

@@ -1,19 +1,21 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { faultOf, messageOf } from '../library/subscriptions/challenge.ts'
 import {
   claimSubscriptions,
   type DueDelivery,
   type DuePage,
   dropDeliveries,
+  faultOf,
   keepBody,
   loadDue,
+  messageOf,
   postpone,
   recordAttempt,
   releaseSubscription,
-} from '../library/subscriptions/due.ts'
-import { SUBSCRIPTIONS, writeSubscriptionDeliveries } from '../library/subscriptions/fan-out.ts'
+  SUBSCRIPTIONS,
+  writeSubscriptionDeliveries,
+} from '../library/subscriptions/deliveries.ts'
 import { type MatchVideo, toOccurrence, WATCHED } from '../library/subscriptions/kinds.ts'
 import { pruneSubscriptions } from '../library/subscriptions/subscribe.ts'
 import type { Logger } from '../logger.ts'

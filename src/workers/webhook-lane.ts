@@ -1,8 +1,10 @@
 import type { Config } from '../config.ts'
-import type { Db } from '../db/client.ts'
-import { createPoller } from '../events/poller.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
+import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../events/catalogue.ts'
+import { currentVersion, toCloudEvent } from '../events/cloud-event.ts'
+import { positionOfPrevious } from '../events/positions.ts'
+import { createPoller } from '../events/waiting.ts'
 import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
-import { toMessage } from '../library/webhooks/message.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
@@ -129,5 +131,40 @@ export function openLane(
       poller.wake()
     },
     abort: async () => (await receiver).close(),
+  }
+}
+
+/** Standard Webhooks recommends less than 20 kB. */
+const MAX_BODY = 20_000
+
+/**
+ * The body of a delivery: its event as CloudEvents JSON, as `GET /api/events` shows it. One that would be too long has
+ * `dataref` instead of `data`: the address of the same event in the log (CloudEvents extension "Dataref").
+ */
+async function toMessage(db: DbOrTx, delivery: DueDelivery, publicUrl: string): Promise<string> {
+  const event = delivery.event ?? toTestEvent(delivery)
+  const cloudEvent = toCloudEvent(event, publicUrl)
+  const body = JSON.stringify(cloudEvent)
+  if (Buffer.byteLength(body) < MAX_BODY) return body
+  const { data: _, ...rest } = cloudEvent
+  return JSON.stringify({ ...rest, dataref: await addressOf(db, event, publicUrl) })
+}
+
+async function addressOf(db: DbOrTx, { cursor }: Pick<StoredEvent, 'cursor'>, publicUrl: string): Promise<string> {
+  const before = await positionOfPrevious(db, cursor)
+  return `${publicUrl}/api/events?${before ? `after=${formatCursor(before)}&` : ''}limit=1`
+}
+
+function toTestEvent({ eventId, test }: DueDelivery): StoredEvent<SentType> {
+  if (!test) throw new Error(`the log has no event ${eventId}`)
+  return {
+    id: eventId,
+    type: 'webhook.test',
+    version: currentVersion('webhook.test'),
+    subject: test.data.endpoint_id,
+    accountId: null,
+    data: test.data,
+    time: new Date(test.time),
+    cursor: (test.cursor && parseCursor(test.cursor)) || START,
   }
 }

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { isConnectionLoss } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { pruneDeliveries } from '../library/webhooks/deliveries.ts'
-import { catchUp, writeDeliveries } from '../library/webhooks/fan-out.ts'
+import { catchUp, pruneDeliveries, writeDeliveries } from '../library/webhooks/deliveries.ts'
 import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
 import {
   type Attempt,

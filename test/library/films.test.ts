@@ -1,7 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { films, shots } from '../../src/db/schema/films.ts'
-import { videos } from '../../src/db/schema/videos.ts'
+import { films, shots, videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import { backfillGrammar, recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'

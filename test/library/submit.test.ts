@@ -5,7 +5,7 @@ import { fetchability, submitUrl } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { findSource } from '../../src/video/source/source.ts'
 import type { Platform } from '../../src/vocabulary.ts'
-import { fetchVideo } from '../../src/workers/fetch-video.ts'
+import { fetchVideo } from '../../src/workers/attempt.ts'
 import type { Service } from '../support/service.ts'
 import { frames, openScripted, scriptedAnnotator } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { drafts } from '../../src/db/schema/drafts.ts'
+import { drafts } from '../../src/db/schema/videos.ts'
 import { filmPicture, seedFilm } from '../support/film.ts'
 import { ACCOUNT, FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 

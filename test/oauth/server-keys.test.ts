@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadServerKeys, type ServerKey } from '../../src/library/accounts/oauth-records.ts'
+import { loadServerKeys, type ServerKey } from '../../src/library/accounts/grants.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 /** The keys that the authorization server signs with, as several processes find them over months. */

@@ -4,7 +4,7 @@ import { frames, type Provenance } from '../../src/db/schema/frames.ts'
 import { techniques } from '../../src/db/schema/techniques.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvents } from '../../src/events/append.ts'
-import { frameIdOf, videoIdOf } from '../../src/library/videos/identity.ts'
+import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
 import { extraKeyOf, imageKeysOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 

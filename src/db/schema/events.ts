@@ -1,5 +1,18 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, integer, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  check,
+  date,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { at, xid8 } from './columns.ts'
 
 export const events = pgTable(
@@ -69,4 +82,41 @@ export const deadEvents = pgTable(
     retryAt: at('retry_at'),
   },
   (t) => [primaryKey({ columns: [t.consumer, t.eventId] })],
+)
+
+/*
+ * Figures per day (UTC), counted from the events alone. Only the analytics projection writes them. An empty key stands
+ * for what the events do not name.
+ */
+
+/**
+ * Saves and pins: one row for each day and dimension, so that a frame takes an array element and no row. `dimension`:
+ * `all` (with one empty key), or what `keys` are. Each count is at the index of its key. A frame appears twice when its
+ * facts changed on that day.
+ */
+export const analyticsUses = pgTable(
+  'analytics_uses',
+  {
+    day: date().notNull(),
+    dimension: text().notNull(),
+    keys: text().array().notNull(),
+    saves: integer().array().notNull(),
+    unsaves: integer().array().notNull(),
+    pins: integer().array().notNull(),
+    unpins: integer().array().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.dimension, t.day] })],
+)
+
+/** Everything else. `amount`: seconds of a stage, dollars of model calls; null where nothing is measured. */
+export const analyticsFigures = pgTable(
+  'analytics_figures',
+  {
+    day: date().notNull(),
+    figure: text().notNull(),
+    key: text().notNull(),
+    count: bigint({ mode: 'number' }).notNull(),
+    amount: numeric(),
+  },
+  (t) => [primaryKey({ columns: [t.figure, t.day, t.key] })],
 )

@@ -10,8 +10,24 @@ import {
   pgTable,
   primaryKey,
   text,
+  uniqueIndex,
 } from 'drizzle-orm/pg-core'
-import { PLATFORMS } from '../../vocabulary.ts'
+import {
+  CAMERA_MOVES,
+  type CameraMove,
+  DRAFT_STATES,
+  type DraftState,
+  type FilmPicture,
+  type FilmShot,
+  type Kind,
+  PLATFORMS,
+  type Shot,
+  type Subject,
+  type Surface,
+  type Tone,
+  TRANSITIONS,
+  type Transition,
+} from '../../vocabulary.ts'
 import { ofAccount } from './accounts.ts'
 import { at, oneOf } from './columns.ts'
 
@@ -147,3 +163,96 @@ export const uploadParts = pgTable(
   },
   (t) => [primaryKey({ columns: [t.uploadId, t.n] })],
 )
+
+/** The shots of a video. Their bounds meet; the clean part of a shot is without the transitions at its ends. */
+export const shots = pgTable(
+  'shots',
+  {
+    videoId: ofVideo(),
+    /** From 0, in order of time. */
+    n: integer().notNull(),
+    fromMs: integer('from_ms').notNull(),
+    toMs: integer('to_ms').notNull(),
+    cleanFromMs: integer('clean_from_ms').notNull(),
+    cleanToMs: integer('clean_to_ms').notNull(),
+    /** The way into it. */
+    transition: text().$type<Transition>().notNull(),
+    /** The blank picture that a fade passes through, where it is clearly black or white. */
+    through: text().$type<'black' | 'white'>(),
+    /** Share of the clean part in which the picture stays as it is, 0–1. Null where it has no length. */
+    held: doublePrecision(),
+    /** How much the picture changes in a second of the clean part, 8-bit levels. Null where it has no length. */
+    motion: doublePrecision(),
+    /** How the camera moves in the clean part. Null, as the jumps are, for films that were read before it was told. */
+    camera: text().$type<CameraMove>(),
+    /** Milliseconds at which a filmed shot leaps forward, without a new shot. */
+    jumps: integer().array(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.videoId, t.n] }),
+    check('shots_transition', oneOf('transition', TRANSITIONS)),
+    check('shots_camera', oneOf('camera', CAMERA_MOVES)),
+    check('shots_bounds', sql`from_ms <= to_ms and clean_from_ms <= clean_to_ms`),
+  ],
+)
+
+/** How a film is built, as one row. It follows from its shots and its picture. */
+export const films = pgTable('films', {
+  videoId: ofVideo().primaryKey(),
+  /** Of the rules that made `measures`. A row of another version is computed again where it is read. */
+  version: text().notNull(),
+  /** What only the decode can measure. */
+  picture: jsonb().$type<FilmPicture>().notNull(),
+  /** By the names of library/films/measures.ts. */
+  measures: jsonb().$type<Record<string, number | null>>().notNull(),
+})
+
+const RUNNING = sql`state in ('queued', 'fetching', 'measuring')`
+
+/** What was measured of a draft. Its grammar follows from it as it is read. Nothing of its pictures is kept. */
+export interface DraftFilm {
+  durationSec: number
+  shots: FilmShot[]
+  picture: FilmPicture
+  frames: {
+    id: string
+    t_sec: number
+    kind: Kind
+    shot_sec: [number, number] | null
+    subject: Subject | null
+    surface: Surface | null
+    shot: Shot | null
+    tone: Tone
+    on_screen_text: string | null
+  }[]
+}
+
+/** Unpublished films that members measure against the library. Only their owner sees them; they end after a day. */
+export const drafts = pgTable(
+  'drafts',
+  {
+    id: text().primaryKey(),
+    accountId: ofAccount(),
+    title: text().notNull(),
+    sourceUrl: text('source_url'),
+    /** The media store's key of a file; it is deleted once the draft is measured. Null for an address. */
+    uploadKey: text('upload_key'),
+    state: text().$type<DraftState>().notNull().default('queued'),
+    failureCode: text('failure_code'),
+    failureMessage: text('failure_message'),
+    /** Attempts so far, interrupted ones included. */
+    attempts: integer().notNull().default(0),
+    film: jsonb().$type<DraftFilm>(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [
+    check('drafts_state', oneOf('state', DRAFT_STATES)),
+    check('drafts_ready_has_film', sql`(state = 'ready') = (film is not null)`),
+    uniqueIndex('drafts_running_idx').on(t.accountId).where(RUNNING),
+    index('drafts_account_idx').on(t.accountId, t.createdAt),
+    index('drafts_expires_idx').on(t.expiresAt),
+  ],
+)
+
+export type DraftRow = typeof drafts.$inferSelect

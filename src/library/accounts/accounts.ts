@@ -1,9 +1,16 @@
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
-import { accounts, apiKeys, idempotencyKeys, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import {
+  accounts,
+  apiKeys,
+  grants,
+  idempotencyKeys,
+  type Role,
+  sessions,
+  signInLinks,
+} from '../../db/schema/accounts.ts'
 import { removals } from '../../db/schema/collections.ts'
-import { drafts } from '../../db/schema/drafts.ts'
-import { grants } from '../../db/schema/oauth.ts'
+import { drafts } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
@@ -11,8 +18,8 @@ import { deleteSomeBoard } from '../collections/boards.ts'
 import { REMOVAL_HOURS } from '../collections/removals.ts'
 import { deleteSomeSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
+import { deleteExpiredRecords } from './grants.ts'
 import { deleteDeadKeys, VALID_KEY } from './keys.ts'
-import { deleteExpiredRecords } from './oauth-records.ts'
 
 type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */

@@ -36,7 +36,7 @@ export async function runIdempotently(
           retryAfterSec: 1,
         },
       )
-    // Locked before anything the write locks (frame-facts.ts), because the response's row refers to the account.
+    // Locked before anything the write locks (frames/frames.ts), because the response's row refers to the account.
     const { rowCount } = await tx.execute(sql`select 1 from accounts where id = ${accountId} for key share`)
     if (rowCount === 0) throw new AppError('unauthenticated', 'The account no longer exists.')
     const { rows } = await tx.execute<{ fingerprint: string; status: number; body: unknown }>(

@@ -4,7 +4,7 @@ import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
-import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
+import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 import { lockBoard, type OnBoard, touchBoard } from './board-settings.ts'
 

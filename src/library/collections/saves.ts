@@ -3,7 +3,7 @@ import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
-import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
+import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 
 export interface Save {

@@ -4,7 +4,7 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { settings } from '../../db/schema/settings.ts'
 import type { Correction } from '../../vision/model/house-style.ts'
-import { anyAttributeBy } from '../frame-attributes.ts'
+import { anyAttributeBy } from '../frames/frames.ts'
 import { valuesBy } from './sample.ts'
 
 /** The corrections that models see as examples, as they were when an operator took them. */

@@ -4,7 +4,7 @@ import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { invalid } from '../../errors.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
-import { anyAttributeBy, CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
+import { anyAttributeBy, CLOSED_LISTS, storedValue } from '../frames/frames.ts'
 import type { Truth } from './agreement.ts'
 
 /** Frames of a video per call, as in ingestion, so that an evaluation costs what ingestion costs. */

@@ -4,11 +4,11 @@ import { type FrameRow, frames, type Provenance } from '../../db/schema/frames.t
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
-import { CLOSED_LISTS, storedValue, toColumns } from '../frame-attributes.ts'
 import { isId } from '../ids.ts'
 import { loadVocabulary, resolveSlug, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { lockVideo } from '../videos/videos.ts'
-import { resolveFrame } from './resolve-frame.ts'
+import { CLOSED_LISTS, storedValue, toColumns } from './frames.ts'
+import { resolveFrame } from './provenance.ts'
 import { plainText } from './sanitize-annotation.ts'
 
 /** The value a person sets and locks, per attribute; null unlocks it. */

@@ -6,9 +6,9 @@ import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 import { loadFrames } from '../evaluation/sample.ts'
-import { anyAttributeBy, storedValue } from '../frame-attributes.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo } from '../videos/videos.ts'
+import { anyAttributeBy, storedValue } from './frames.ts'
 import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 export interface ReannotationFilter {

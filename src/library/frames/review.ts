@@ -4,9 +4,9 @@ import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts
 import { notFound } from '../../errors.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { certaintySql, loadCalibrations } from '../evaluation/calibration.ts'
-import { CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame, toAuthor } from './corrections.ts'
+import { CLOSED_LISTS, storedValue } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
 /* The review queue: frames in the order in which a review helps most. */

@@ -1,8 +1,8 @@
 import { cleanLines } from '../../clean-text.ts'
 import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
-import { CLOSED_LISTS } from '../frame-attributes.ts'
 import { resolveSlug, toSlug, type Vocabulary } from '../techniques/vocabulary.ts'
+import { CLOSED_LISTS } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
 const MAX_ISSUES = 50

@@ -2,7 +2,6 @@ import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { annotations, dismissedSuggestions, frames } from '../../db/schema/frames.ts'
 import { appendEvent } from '../../events/append.ts'
-import { lockFrames } from '../frame-facts.ts'
 import { idArray } from '../ids.ts'
 import {
   knownNames,
@@ -13,7 +12,8 @@ import {
   type Vocabulary,
 } from '../techniques/vocabulary.ts'
 import { aboutVideo, lockVideo } from '../videos/videos.ts'
-import { resolveFrame, valuesOf } from './resolve-frame.ts'
+import { lockFrames } from './frames.ts'
+import { resolveFrame, valuesOf } from './provenance.ts'
 import { adopt } from './sanitize-annotation.ts'
 
 export interface Suggestion {

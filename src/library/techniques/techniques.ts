@@ -8,8 +8,7 @@ import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import { finishMove, startMove } from './moves.ts'
-import { loadVocabulary, lockVocabulary, requireSlug, toSlug } from './vocabulary.ts'
+import { finishMove, loadVocabulary, lockVocabulary, requireSlug, startMove, toSlug } from './vocabulary.ts'
 
 export interface NewTechnique {
   slug: string

@@ -1,13 +1,115 @@
-import { eq, inArray, sql } from 'drizzle-orm'
-import type { Db, DbOrTx } from '../../db/client.ts'
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
-import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
+import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { undoFrameReferences } from '../collections/removals.ts'
 import { idArray } from '../ids.ts'
-import { finishStages } from './stages.ts'
-import { aboutVideo, lockVideo, requireVideo, setVideo } from './videos.ts'
+import { aboutVideo, INGEST_STATUSES, lockVideo, requireVideo, setVideo, takesIngest } from './videos.ts'
+
+/** More attempts than this mean that something in the file crashes the worker. */
+export const MAX_ATTEMPTS = 30
+
+/** Begins an attempt. Undefined when this revision has no work left. */
+export async function beginVideo(db: Db, id: string, revision: number): Promise<VideoRow | undefined> {
+  const [video] = await db
+    .update(videos)
+    .set({ attempts: sql`${videos.attempts} + 1`, updatedAt: new Date() })
+    .where(and(eq(videos.id, id), eq(videos.revision, revision), inArray(videos.status, INGEST_STATUSES)))
+    .returning()
+  return video
+}
+
+/** Refunds the attempt after an outage. A one-minute outage could otherwise use up all 30. */
+export async function refundAttempt(db: Db, id: string, revision: number): Promise<void> {
+  await db
+    .update(videos)
+    .set({ attempts: sql`greatest(${videos.attempts} - 1, 0)`, updatedAt: new Date() })
+    .where(and(eq(videos.id, id), eq(videos.revision, revision)))
+}
+
+/** Records the progress of a stage. Returns false, and writes nothing, when the video has moved on. */
+export async function recordProgress(
+  db: Db,
+  given: { id: string; revision: number; stage: StageProgress['stage']; done: number; total: number | null },
+): Promise<boolean> {
+  const { id, revision, stage, done, total } = given
+  return db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!takesIngest(video, revision)) return false
+    await setVideo(tx, id, { status: stage, stages: advanceStage(video.stages, stage, done, total) })
+    return true
+  })
+}
+
+/** Fails a video with a stable code and a sentence for the operator. No-op when the video has moved on. */
+export async function recordFailure(
+  db: Db,
+  { id, revision, code, message }: { id: string; revision: number; code: string; message: string },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!takesIngest(video, revision)) return
+    const stages = finishStages(video.stages, new Date().toISOString())
+    await setVideo(tx, id, { status: 'failed', failureCode: code, failureMessage: message, stages })
+    await appendEvent(tx, { type: 'video.failed', ...aboutVideo(video, { code, stages: toStageTimes(stages) }) })
+  })
+}
+
+/**
+ * Counts the frames without an answer of the video's annotator; with none left the video becomes ready. The video's row
+ * is locked before counting, so that of two concurrent last batches the second sees both.
+ */
+export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
+  const video = await lockVideo(tx, videoId)
+  if (video?.status !== 'annotating' || video.annotator === null) return
+  const { rows } = await tx.execute<{ total: string; missing: string }>(sql`
+    select count(*) as total, count(*) filter (where a.frame_id is null) as missing
+      from frames f left join annotations a on a.frame_id = f.id and a.annotator = ${video.annotator}
+     where f.video_id = ${videoId}`)
+  const total = Number(rows[0]!.total)
+  const missing = Number(rows[0]!.missing)
+  const now = new Date()
+  const stages = advanceStage(video.stages, 'annotating', total - missing, total)
+  if (missing > 0) {
+    await setVideo(tx, videoId, { stages })
+    return
+  }
+  const finished = finishStages(stages, now.toISOString())
+  const firstReadyAt = video.firstReadyAt ?? now
+  await setVideo(tx, videoId, { status: 'ready', stages: finished, firstReadyAt, readyAt: now, updatedAt: now })
+  const facts = { frame_count: total, stages: toStageTimes(finished) }
+  await appendEvent(tx, { type: 'video.ready', ...aboutVideo(video, facts) })
+}
+
+/** The stages with this one running at `done` of `total`. Earlier stages are finished, later ones dropped. */
+export function advanceStage(
+  stages: readonly StageProgress[],
+  stage: StageProgress['stage'],
+  done: number,
+  total: number | null,
+): StageProgress[] {
+  const now = new Date().toISOString()
+  const at = stages.findIndex((entry) => entry.stage === stage)
+  const before = stages[at]
+  const startedAt = before?.startedAt ?? now
+  const movedAt = before?.done === done ? (before.movedAt ?? startedAt) : now
+  const earlier = at < 0 ? stages : stages.slice(0, at)
+  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, movedAt, done, total }]
+}
+
+function finishStages(stages: readonly StageProgress[], now: string): StageProgress[] {
+  return stages.map((entry) => ({ ...entry, finishedAt: entry.finishedAt ?? now }))
+}
+
+/** How long each finished stage took, for events. */
+function toStageTimes(stages: readonly StageProgress[]) {
+  return stages.flatMap(({ stage, startedAt, finishedAt }) => {
+    const seconds = finishedAt === null ? Number.NaN : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000
+    return seconds >= 0 ? [{ stage, seconds }] : []
+  })
+}
 
 /**
  * Queues a failed or cancelled video again. With `again` a ready video too, for a newer detector. Its frames stay

@@ -11,7 +11,7 @@ import { checkUrl } from '../../outbound/checked-url.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
-import { videoIdOf } from './identity.ts'
+import { videoIdOf } from '../ids.ts'
 import { aboutVideo, lockMedia } from './videos.ts'
 
 export interface SubmissionDetails {

@@ -1,7 +1,8 @@
 import { count, desc, eq, inArray, sql } from 'drizzle-orm'
-import type { Db } from '../../db/client.ts'
+import type { Db, DbOrTx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
+import { toImageName } from '../../media/image-name.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import type { Platform } from '../../vocabulary.ts'
 import type { Costs } from '../annotator/vision-spending.ts'
@@ -151,4 +152,32 @@ export async function explainFrames(db: Db, videoId: string) {
     .where(eq(frames.videoId, videoId))
     .orderBy(frames.tMs)
   return { frames: kept, passed_over: (passedOver ?? []).map(({ tMs, why }) => ({ t_ms: tMs, reason: why })) }
+}
+
+/** The path of a small picture for each video that has frames: its most saved one, else its sharpest. */
+export async function findVideoPictures(db: DbOrTx, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await db.execute<{ video_id: string; thumb_key: string }>(sql`
+    select distinct on (video_id) video_id, thumb_key from frames
+     where video_id = any(${sql.param([...ids])}::text[])
+     order by video_id, save_count desc, sharpness desc nulls last, t_ms`)
+  return new Map(rows.map(({ video_id, thumb_key }) => [video_id, `/media/${toImageName(thumb_key)}`]))
+}
+
+/** Unfinished videos, and how many of their frames are described. */
+export interface UnderWay {
+  videos: number
+  /** Frames of the videos that are being described. */
+  frames: number
+  described: number
+}
+
+export async function findUnderWay(db: DbOrTx): Promise<UnderWay> {
+  const { rows } = await db.execute<UnderWay & Record<string, unknown>>(sql`
+    select count(*)::int as videos, coalesce(sum((stage->>'total')::int), 0)::int as frames,
+           coalesce(sum((stage->>'done')::int), 0)::int as described
+      from videos v left join lateral (
+        select stage from jsonb_array_elements(v.stages) stage where stage->>'stage' = 'annotating') s on true
+     where status in ('queued', 'fetching', 'extracting', 'annotating')`)
+  return rows[0]!
 }

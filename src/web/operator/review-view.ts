@@ -1,5 +1,5 @@
 import type { FrameRow } from '../../db/schema/frames.ts'
-import { CLOSED_LISTS, storedValue } from '../../library/frame-attributes.ts'
+import { CLOSED_LISTS, storedValue } from '../../library/frames/frames.ts'
 import type { Agreement, ReviewPlace } from '../../library/frames/review.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { counted, formToken, hidden } from '../actions.ts'

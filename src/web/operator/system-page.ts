@@ -1,6 +1,6 @@
 import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag.ts'
-import { listOutages } from '../../events/outage.ts'
 import { findHeldBack } from '../../events/read.ts'
+import { listOutages } from '../../events/waiting.ts'
 import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
 import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-spending.ts'

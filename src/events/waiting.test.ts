@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOutage } from './outage.ts'
-import { createPoller } from './poller.ts'
+import { createOutage, createPoller } from './waiting.ts'
 
 test('pauses grow to five seconds, and the log has the first failure, one a minute and the end', () => {
   let clock = 0

@@ -1,12 +1,65 @@
-import { sql } from 'drizzle-orm'
-import type { Db } from '../../db/client.ts'
-import { isLater, type StoredEvent } from '../../events/catalogue.ts'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { and, gt, inArray, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import { subscriptions } from '../../db/schema/webhooks.ts'
+import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEventsById } from '../../events/read.ts'
-import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
+import type { Wire } from '../../outbound/checked-connection.ts'
+import { type DeliveryError, type Message, openReceiver } from '../../webhooks/receiver.ts'
+import { openCipher, openSigner, type SecretsKeys } from '../../webhooks/secrets.ts'
 import { type AuthenticationRow, toCaller, VALID_KEY } from '../accounts/keys.ts'
-import type { Fault } from './challenge.ts'
-import { type Asked, type KindName, mayHear } from './kinds.ts'
+import { type Asked, concerns, KIND_NAMES, KINDS, type KindName, mayHear } from './kinds.ts'
+
+/** The consumer of the log that writes deliveries. */
+export const SUBSCRIPTIONS = 'subscriptions'
+
+/** A host shows nothing that arrives during the turn in which its person, or the model, caused it. */
+const OWN_EVENTS_WAIT_MS = 90_000
+
+/**
+ * Writes a delivery for each subscription and event, in the transaction that moves the consumer's checkpoint. Its lock
+ * keeps new subscriptions out meanwhile: each then begins either before these events or after them.
+ */
+export async function writeSubscriptionDeliveries(tx: Tx, events: readonly StoredEvent[], now: Date): Promise<number> {
+  const names = KIND_NAMES.filter((name) => {
+    const types: readonly EventType[] = KINDS[name].types
+    return events.some(({ type }) => types.includes(type))
+  })
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${SUBSCRIPTIONS}, 0))`)
+  const live = and(gt(subscriptions.refreshBefore, now), inArray(subscriptions.name, names))
+  const rows = await tx.select().from(subscriptions).where(live)
+  const due = rows.flatMap(({ id, accountId, ...row }) => {
+    const asked = { name: row.name as KindName, arguments: row.arguments, accountId }
+    return events
+      .filter((event) => isLater(event.cursor, row) && concerns(asked, event))
+      .map((event) => ({ subscriptionId: id, event, accountId }))
+  })
+  return insertDeliveries(tx, due, now)
+}
+
+/** Waits for the consumer's transaction, so that the position of a new subscription is exact. */
+export async function holdFanOut(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock_shared(hashtextextended(${SUBSCRIPTIONS}, 0))`)
+}
+
+/** One that exists stays as it is. */
+export async function insertDeliveries(
+  tx: Tx,
+  due: readonly { subscriptionId: string; event: StoredEvent; accountId: string }[],
+  now: Date,
+): Promise<number> {
+  if (due.length === 0) return 0
+  const at = ({ event, accountId }: (typeof due)[number]) =>
+    event.accountId === accountId ? Math.max(now.getTime(), event.time.getTime() + OWN_EVENTS_WAIT_MS) : now.getTime()
+  const { rowCount } = await tx.execute(sql`
+    insert into subscription_deliveries (subscription_id, event_id, next_at)
+    select * from unnest(${sql.param(due.map(({ subscriptionId }) => subscriptionId))}::text[],
+                         ${sql.param(due.map(({ event }) => event.id))}::uuid[],
+                         ${sql.param(due.map((one) => new Date(at(one)).toISOString()))}::timestamptz[])
+    on conflict (subscription_id, event_id) do nothing`)
+  return rowCount ?? 0
+}
 
 /** Another process may take a subscription after this time. */
 const LEASE_SEC = 60
@@ -163,4 +216,56 @@ export async function recordAttempt(
                where id = ${delivery.id} and tries = ${delivery.tries}`,
     )
   })
+}
+
+const TIMEOUT_MS = 10_000
+
+/** Why a subscription's address failed last, in the protocol's words. */
+const FAULTS = ['connection_refused', 'timeout', 'tls_error', 'http_4xx', 'http_5xx', 'challenge_failed'] as const
+export type Fault = (typeof FAULTS)[number]
+
+/** The protocol has fewer words than we tell apart. */
+export function faultOf(error: DeliveryError, status: number | null): Fault {
+  if (error === 'timeout') return 'timeout'
+  if (error === 'tls') return 'tls_error'
+  if (status !== null) return status >= 500 ? 'http_5xx' : 'http_4xx'
+  return 'connection_refused'
+}
+
+/** What every message of a subscription has beside its id, its body and its time. */
+export function messageOf(subscriptionId: string, secrets: readonly string[]): Omit<Message, 'id' | 'body' | 'at'> {
+  const headers = { 'x-mcp-subscription-id': subscriptionId }
+  return { contentType: 'application/json', sign: openSigner(secrets), headers }
+}
+
+/**
+ * Asks an address whether it wants these messages: it must send the challenge back. Undefined when it did.
+ * Holds no lock and no transaction.
+ */
+export async function challengeAddress(
+  { url, secret, subscriptionId, now }: { url: string; secret: string; subscriptionId: string; now: Date },
+  { allowPrivate, wire = {} }: { allowPrivate: boolean; wire?: Wire | undefined },
+): Promise<Fault | undefined> {
+  const receiver = await openReceiver({ ...wire, allowPrivate, inFlight: 1, timeoutMs: TIMEOUT_MS })
+  const challenge = randomBytes(32).toString('base64url')
+  const id = `msg_verification_${randomBytes(12).toString('hex')}`
+  const body = JSON.stringify({ type: 'verification', challenge })
+  try {
+    const message = { ...messageOf(subscriptionId, [secret]), id, body, at: now }
+    const { error, status, answer } = await receiver.post(url, message)
+    if (error !== null) return faultOf(error, status)
+    return isEcho(answer ?? '', challenge) ? undefined : 'challenge_failed'
+  } finally {
+    await receiver.close()
+  }
+}
+
+function isEcho(answer: string, challenge: string): boolean {
+  try {
+    const given = Buffer.from(String((JSON.parse(answer) as { challenge?: unknown } | null)?.challenge))
+    const wanted = Buffer.from(challenge)
+    return given.length === wanted.length && timingSafeEqual(given, wanted)
+  } catch {
+    return false
+  }
 }

@@ -1,18 +1,19 @@
-import { getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
-import type { VideoRow } from '../../db/schema/videos.ts'
+import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import { extraKeyOf, imageKeysOf } from '../../media/image-name.ts'
+import type { MediaStore } from '../../media/media-store.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
-import { type Kind, MAX_TEXT } from '../../vocabulary.ts'
+import { findSource } from '../../video/source/source.ts'
+import { type Kind, MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { recordFilm } from '../films/films.ts'
-import { type AttributeColumn, anyAttributeBy, isAttributeColumn } from '../frame-attributes.ts'
-import { lockFrames } from '../frame-facts.ts'
-import { frameIdOf } from './identity.ts'
-import { settleIfComplete } from './settle-video.ts'
-import { advanceStage } from './stages.ts'
+import { type AttributeColumn, anyAttributeBy, isAttributeColumn, lockFrames } from '../frames/frames.ts'
+import { frameIdOf, idArray } from '../ids.ts'
+import { advanceStage, settleIfComplete } from './lifecycle.ts'
+import type { ResolvedSource } from './submit.ts'
 import { aboutVideo, lockVideo, setVideo, takesIngest } from './videos.ts'
 
 export interface ExtractionToRecord {
@@ -38,7 +39,7 @@ export async function recordExtraction(db: Db, given: ExtractionToRecord): Promi
     const rows = pickOnePerInstant(extraction.frames).map((frame) =>
       toFrameRow(id, frame, { by: extraction.detector.version, at: at.toISOString() }),
     )
-    // All rows, in the lock order of frame-facts.ts: the removal below then sees every save or pin in progress.
+    // All rows, in the lock order of frames/frames.ts: the removal below then sees every save or pin in progress.
     await lockFrames(tx, sql`f.video_id = ${id}`, 'update')
     await upsertFrames(tx, rows)
     const removed = await removeUnpicked(tx, id, rows)
@@ -138,7 +139,7 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
 }
 
 /** Of frames `f`: a person saved, pinned or corrected it, so it stays for ever. */
-export const HELD_BY_PEOPLE = sql`(exists (select 1 from saves where frame_id = f.id)
+const HELD_BY_PEOPLE = sql`(exists (select 1 from saves where frame_id = f.id)
   or exists (select 1 from board_items where frame_id = f.id) or ${anyAttributeBy('person')})`
 
 async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedFrame[]): Promise<string[]> {
@@ -178,4 +179,62 @@ async function updateVideo(
     stages: advanceStage(video.stages, 'annotating', 0, frameCount),
     updatedAt: at,
   })
+}
+
+/** Ready videos whose frames another version of the extraction picked, oldest first. */
+export function videosOfOtherVersion(db: Db, version: string, ids?: readonly string[]): Promise<VideoRow[]> {
+  return db
+    .select()
+    .from(videos)
+    .where(
+      and(
+        eq(videos.status, 'ready'),
+        ne(sql`coalesce(${videos.detector}->>'version', '')`, version),
+        ids && inArray(videos.id, ids),
+      ),
+    )
+    .orderBy(videos.addedAt, videos.id)
+}
+
+/** Why a video's source cannot be read again; undefined when it can. */
+export async function whyUnreadable(
+  { uploadKey, sourceUrl, sourceKey, platform }: VideoRow,
+  store: MediaStore,
+  fetchable: (source: ResolvedSource) => string | undefined,
+): Promise<string | undefined> {
+  if (uploadKey !== null) return (await store.stat(uploadKey)) ? undefined : 'The uploaded file is lost.'
+  if (sourceUrl === null) return 'It has neither a file nor a URL.'
+  const named = { platform: platform as Platform, canonicalUrl: sourceUrl, key: sourceKey }
+  return fetchable(findSource(sourceUrl) ?? named)
+}
+
+/** What a new extraction would do to a video's frames. */
+export interface FrameChange {
+  now: number
+  after: number
+  /** The same instant is kept again. */
+  same: number
+  added: number
+  removed: number
+  /** Not picked again, but a person saved, pinned or corrected them. */
+  held: number
+}
+
+export async function compareFrames(db: Db, videoId: string, instantsMs: readonly number[]): Promise<FrameChange> {
+  const picked = [...new Set(instantsMs.map((tMs) => frameIdOf(videoId, tMs)))]
+  const { rows } = await db.execute<{ now: string; same: string; held: string }>(sql`
+    select count(*) as now,
+           count(*) filter (where f.id = any(${idArray(picked)})) as same,
+           count(*) filter (where not (f.id = any(${idArray(picked)})) and ${HELD_BY_PEOPLE}) as held
+      from ${frames} f where f.video_id = ${videoId}`)
+  const [now, same, held] = [Number(rows[0]!.now), Number(rows[0]!.same), Number(rows[0]!.held)]
+  return { now, after: picked.length + held, same, added: picked.length - same, removed: now - same - held, held }
+}
+
+/** Frames of these videos, and how many of them people saved, pinned or corrected. */
+export async function countFrames(db: Db, ids: readonly string[]): Promise<{ frames: number; held: number }> {
+  const { rows } = await db.execute<{ frames: string; held: string }>(sql`
+    select count(*) as frames, count(*) filter (where ${HELD_BY_PEOPLE}) as held
+      from ${frames} f where f.video_id = any(${idArray(ids)})`)
+  return { frames: Number(rows[0]!.frames), held: Number(rows[0]!.held) }
 }

@@ -1,0 +1,114 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { DbOrTx, Tx } from '../../db/client.ts'
+import type { FrameRow, Provenance } from '../../db/schema/frames.ts'
+import { AppError } from '../../errors.ts'
+import type { EventData } from '../../events/catalogue.ts'
+import { ANNOTATED, type AnnotatedAttribute, SHOTS, type Source, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+
+/** The allowed values of the attributes that have a closed list. */
+export const CLOSED_LISTS: Partial<Record<AnnotatedAttribute, readonly string[]>> = {
+  subject: SUBJECTS,
+  surface: SURFACES,
+  shot: SHOTS,
+  zone: ZONES,
+}
+
+const COLUMN = {
+  subject: 'subject',
+  surface: 'surface',
+  shot: 'shot',
+  technique: 'technique',
+  zone: 'zone',
+  caption: 'caption',
+  composition: 'composition',
+  steal: 'steal',
+  on_screen_text: 'onScreenText',
+} as const satisfies Record<AnnotatedAttribute, keyof FrameRow>
+
+type ValueColumn = (typeof COLUMN)[AnnotatedAttribute]
+/** The columns of `frames` that hold an annotated attribute or its provenance. */
+export type AttributeColumn = ValueColumn | `${ValueColumn}Provenance`
+
+const ATTRIBUTE_COLUMNS = new Set<string>(Object.values(COLUMN).flatMap((column) => [column, `${column}Provenance`]))
+
+export function isAttributeColumn(name: string): name is AttributeColumn {
+  return ATTRIBUTE_COLUMNS.has(name)
+}
+
+export interface StoredValue {
+  value: string | null
+  provenance: Provenance | null
+}
+
+export function storedValue(row: FrameRow, attribute: AnnotatedAttribute): StoredValue {
+  return { value: row[COLUMN[attribute]], provenance: row[`${COLUMN[attribute]}Provenance`] }
+}
+
+/** The columns of `frames` that hold these values. */
+export function toColumns(values: Partial<Record<AnnotatedAttribute, StoredValue>>): Partial<FrameRow> {
+  const columns: Partial<FrameRow> = {}
+  for (const attribute of ANNOTATED) {
+    const stored = values[attribute]
+    if (stored === undefined) continue
+    columns[COLUMN[attribute]] = stored.value
+    columns[`${COLUMN[attribute]}Provenance`] = stored.provenance
+  }
+  return columns
+}
+
+/** SQL: at least one attribute of the frame `f` has this source. */
+export function anyAttributeBy(source: Source): SQL {
+  const conditions = [...ANNOTATED, 'tone'].map(
+    (attribute) => `coalesce(f.${attribute}_provenance->>'source' = '${source}', false)`,
+  )
+  return sql.raw(conditions.join(' or '))
+}
+
+/*
+ * Every transaction locks in one order: the account, frames by id, boards by id. A save locks its frame's row, so that
+ * counts add up and the frame cannot be deleted between the check and the insert.
+ */
+
+/** The fields of every event about a frame, so that consumers can count without a second query. */
+export type FrameFacts = EventData<'frame.saved'>
+export type UndoCause = EventData<'frame.unsaved'>['cause']
+
+/** Columns of `frames f` joined with `videos v`. */
+export const factColumns: SQL = sql.raw('f.id as frame_id, f.video_id, v.author, f.technique, f.subject')
+
+export function toFacts({ frame_id, video_id, author, technique, subject }: FrameFacts): FrameFacts {
+  return { frame_id, video_id, author, technique, subject }
+}
+
+/** @throws AppError not_found that names the missing ids. One missing id rejects all. */
+export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
+  if (found.length === wanted.length) return
+  const known = new Set(found.map((row) => row.frame_id))
+  const missing = wanted.filter((id) => !known.has(id))
+  const which = `No such frame${missing.length > 1 ? 's' : ''}: ${missing.slice(0, 20).join(', ')}.`
+  throw new AppError('not_found', wanted.length > 1 ? `${which} Nothing was changed.` : which)
+}
+
+export async function lockFrames(tx: Tx, where: SQL, strength: 'update' | 'no key update'): Promise<void> {
+  await tx.execute(sql`select 1 from frames f where ${where} order by f.id for ${sql.raw(strength)}`)
+}
+
+/** Frames whose palettes stand for the library: reading them takes milliseconds in a library of any size. */
+const SAMPLE = 2_000
+
+/**
+ * Palettes of at most SAMPLE public frames from all over the library, or of all. The same table gives the same sample,
+ * so that every process shows the same colours.
+ */
+export async function samplePalettes(db: DbOrTx): Promise<string[][]> {
+  const { rows: sizes } = await db.execute<{ n: number }>(
+    sql`select reltuples::float8 as n from pg_class where oid = 'frames'::regclass`,
+  )
+  // Nobody has counted a table that is new: it is read whole, up to the limit.
+  const share = Math.min(100, (100 * SAMPLE) / Math.max(1, sizes[0]!.n))
+  const { rows } = await db.execute<{ palette: string[] }>(sql`
+    select f.palette from frames f tablesample system (${sql.raw(String(share))}) repeatable (1)
+      join videos v on v.id = f.video_id
+     where v.first_ready_at is not null limit ${SAMPLE}`)
+  return rows.map(({ palette }) => palette)
+}
