@@ -79,7 +79,6 @@ export function openDb({
  * database (0.45, node-postgres/session.ts).
  */
 function transactions(pool: pg.Pool, admission: Admission) {
-  const byClient = new WeakMap<pg.PoolClient, NodePgDatabase>()
   return async <T>(
     accountId: string | undefined,
     act: (tx: Tx) => Promise<T>,
@@ -89,9 +88,7 @@ function transactions(pool: pg.Pool, admission: Admission) {
     try {
       const client = await pool.connect()
       try {
-        const db = byClient.get(client) ?? drizzle(client)
-        byClient.set(client, db)
-        return await db.transaction(act, config)
+        return await drizzle(client).transaction(act, config)
       } finally {
         client.release()
       }

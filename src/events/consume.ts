@@ -5,7 +5,7 @@ import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
 import { readEvents, settleLog } from './read.ts'
-import { createOutage, createPoller, type Poller, recordOutage, toOutageRecord } from './waiting.ts'
+import { createOutage, createPoller, type Poller, recordOutage } from './waiting.ts'
 
 /** What an event handler wants done in the same transaction that moves its checkpoint. */
 export type Commit = (tx: Tx) => Promise<void>
@@ -76,7 +76,7 @@ export function startConsumer(
     }
     const attempt = outage.failed()
     if (attempt.log) log.warn({ err: error, ...attempt.log }, 'consumer waits for the end of an outage')
-    void recordOutage(db, consumer.name, toOutageRecord(of, attempt.soFar))
+    void recordOutage(db, consumer.name, { of, ...attempt.soFar })
     return attempt.pauseMs
   }
 

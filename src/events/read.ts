@@ -3,7 +3,7 @@ import type { Db, DbOrTx } from '../db/client.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
 import { upcast } from './cloud-event.ts'
 
-interface Facts extends Record<string, unknown> {
+interface Row extends Record<string, unknown> {
   seq: string
   // Not named xid: ORDER BY would use the text column and sort 10 before 9.
   xid_text: string
@@ -12,11 +12,15 @@ interface Facts extends Record<string, unknown> {
   version: number
   subject: string
   account_id: string | null
+  data: Record<string, unknown>
   time: string
 }
 
-interface Row extends Facts {
-  data: Record<string, unknown>
+/** The stored events of a condition, with what orders and bounds them. */
+async function selectEvents(db: DbOrTx, rest: SQL): Promise<StoredEvent[]> {
+  const { rows } = await db.execute<Row>(sql`
+    select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time from events where ${rest}`)
+  return rows.map(toStored)
 }
 
 interface Range {
@@ -27,41 +31,26 @@ interface Range {
   limit: number
 }
 
-interface Page<T> {
-  events: T[]
-  next: Cursor
-}
-
 /**
  * The next events after `after`, oldest first, in commit-safe order. Only transactions older than every open one are
  * read, so no event can appear behind a cursor later. (`seq > last` alone misses the events of slow transactions.)
  * `next` is the cursor to continue from: the last event's, or `after` when there is none.
  */
-export async function readEvents(db: DbOrTx, range: Range): Promise<Page<StoredEvent>> {
-  const { rows } = await db.execute<Row>(selectRange(range))
-  const events = rows.map(toStored)
-  return { events, next: events.at(-1)?.cursor ?? range.after }
-}
-
-const COLUMNS = 'seq, xid::text as xid_text, id, type, version, subject, account_id'
-
-function selectRange({ after, upTo, types, limit }: Range): SQL {
-  return sql`
-    select ${sql.raw(COLUMNS)}, data, time
-      from events
-     where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
+export async function readEvents(
+  db: DbOrTx,
+  { after, upTo, types, limit }: Range,
+): Promise<{ events: StoredEvent[]; next: Cursor }> {
+  const wanted = types?.map((type) => sql`${type}`)
+  const events = await selectEvents(
+    db,
+    sql`(xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
        ${upTo ? sql`and (xid, seq) <= (${upTo.xid}::xid8, ${upTo.seq}::bigint)` : sql``}
-       ${
-         types
-           ? sql`and type in (${sql.join(
-               types.map((type) => sql`${type}`),
-               sql`, `,
-             )})`
-           : sql``
-       }
+       ${wanted ? sql`and type in (${sql.join(wanted, sql`, `)})` : sql``}
      order by xid, seq
-     limit ${limit}`
+     limit ${limit}`,
+  )
+  return { events, next: events.at(-1)?.cursor ?? after }
 }
 
 /** The position of the last readable event. Every later event comes after it. */
@@ -79,10 +68,7 @@ export async function findLast(db: DbOrTx, where: SQL): Promise<Cursor | undefin
 
 /** The events of these ids that readers may see, in no order. */
 export async function readEventsById(db: DbOrTx, ids: readonly string[]): Promise<StoredEvent[]> {
-  const { rows } = await db.execute<Row>(sql`
-    select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
-      from events where id = any(${sql.param([...ids])}::uuid[]) and xid < event_log_horizon()`)
-  return rows.map(toStored)
+  return selectEvents(db, sql`id = any(${sql.param([...ids])}::uuid[]) and xid < event_log_horizon()`)
 }
 
 /**
@@ -91,12 +77,13 @@ export async function readEventsById(db: DbOrTx, ids: readonly string[]): Promis
  */
 export async function* readAccountEvents(db: DbOrTx, accountId: string, batch: number): AsyncGenerator<StoredEvent[]> {
   for (let after = 0; ; ) {
-    const { rows } = await db.execute<Row>(sql`
-      select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
-        from events where account_id = ${accountId} and seq > ${after}::bigint order by seq limit ${batch}`)
-    yield rows.map(toStored)
-    if (rows.length < batch) return
-    after = Number(rows.at(-1)!.seq)
+    const events = await selectEvents(
+      db,
+      sql`account_id = ${accountId} and seq > ${after}::bigint order by seq limit ${batch}`,
+    )
+    yield events
+    if (events.length < batch) return
+    after = events.at(-1)!.cursor.seq
   }
 }
 
@@ -140,10 +127,7 @@ export async function settleLog(db: Db): Promise<boolean> {
   })
 }
 
-function toStored(row: Row): StoredEvent {
-  return { ...factsOf(row), time: new Date(row.time), ...upcast(row.type, row) }
-}
-
-function factsOf({ id, type, subject, account_id, xid_text, seq }: Facts) {
-  return { id, type, subject, accountId: account_id, cursor: { xid: xid_text, seq: Number(seq) } }
+function toStored({ id, type, subject, account_id, xid_text, seq, time, ...written }: Row): StoredEvent {
+  const cursor = { xid: xid_text, seq: Number(seq) }
+  return { id, type, subject, accountId: account_id, cursor, time: new Date(time), ...upcast(type, written) }
 }

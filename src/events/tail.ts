@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Db, isConnectionLoss } from '../db/client.ts'
@@ -41,7 +42,6 @@ export function openLogTail(options: ReaderOptions): LogTail {
   const ended = new AbortController()
   const inTurn = openPacedTurns()
   const closing = new Set<Promise<void>>()
-  const toText = openTexts()
   let reader: Reader | undefined
   let followers = 0
 
@@ -64,31 +64,21 @@ export function openLogTail(options: ReaderOptions): LogTail {
     const { window, started } = join()
     try {
       await started(signal)
-      if (signal.aborted) return
       let cursor = after
-      // Where to go on in the window. What is no longer there is read from the log.
-      let at = window.numberAfter(after)
       while (!signal.aborted) {
-        if (at < window.first) {
-          const { head, end } = window
+        const { head } = window
+        const kept = window.after(cursor)
+        if (kept === undefined) {
           const given = { after: cursor, upTo: head, types, limit: PAGE }
           const page = await inTurn(() => readEvents(db, given)).catch(waitForDatabase)
           if (!page) continue
-          cursor = page.next
-          if (page.events.length < PAGE) {
-            at = end
-            if (isLater(head, cursor)) cursor = head
-          }
+          cursor = page.events.length < PAGE ? head : page.next
           if (page.events.length > 0) yield page.events
-        } else if (at === window.end) await window.grown(signal)
+        } else if (kept.length === 0) await window.grown(signal)
         else {
-          const slice = window.slice(at, at + PAGE)
-          at += slice.length
-          // A cursor may be newer than what the reader had read.
-          const known = cursor
-          const later = isLater(slice[0]!.cursor, known) ? slice : slice.filter((one) => isLater(one.cursor, known))
-          cursor = later.at(-1)?.cursor ?? cursor
-          const wanted = types ? later.filter(({ type }) => types.includes(type)) : later
+          const next = kept.slice(0, PAGE)
+          cursor = next.at(-1)!.cursor
+          const wanted = types ? next.filter(({ type }) => types.includes(type)) : next
           if (wanted.length > 0) yield wanted
         }
       }
@@ -111,16 +101,8 @@ export function openLogTail(options: ReaderOptions): LogTail {
   }
 }
 
-/** The text of an event, made once for all who follow. */
-function openTexts() {
-  const texts = new WeakMap<StoredEvent, string>()
-  return (event: StoredEvent, source: string): string => {
-    const known = texts.get(event)
-    if (known !== undefined) return known
-    const text = `id: ${formatCursor(event.cursor)}\ndata: ${JSON.stringify(toCloudEvent(event, source))}\n\n`
-    texts.set(event, text)
-    return text
-  }
+function toText(event: StoredEvent, source: string): string {
+  return `id: ${formatCursor(event.cursor)}\ndata: ${JSON.stringify(toCloudEvent(event, source))}\n\n`
 }
 
 /** One read at a time, followed by a pause as long: however many catch up, half of the time is left to others. */
@@ -145,7 +127,7 @@ async function waitForDatabase(error: unknown): Promise<undefined> {
   await sleep(1_000)
 }
 
-export interface ReaderOptions {
+interface ReaderOptions {
   db: Db
   url: string
   logger: Logger
@@ -158,16 +140,12 @@ export interface ReaderOptions {
 
 const READ = 500
 
-/** The newest events of the log as far as the reader has read, numbered from its start. */
+/** The newest events of the log as far as the reader has read. */
 interface Window {
-  /** The number of the oldest event that is kept, and one more than that of the newest. */
-  readonly first: number
-  readonly end: number
   /** The position up to which the log was read: every event up to it can be read by all. */
   readonly head: Cursor
-  /** The number of the first event behind a position; less than `first` when older ones are missing. */
-  numberAfter(position: Cursor): number
-  slice(from: number, to: number): readonly StoredEvent[]
+  /** The events behind a position. Undefined when the window no longer has all of them. */
+  after(position: Cursor): readonly StoredEvent[] | undefined
   /** Resolves when events are added, or at the signal. */
   grown(signal: AbortSignal): Promise<void>
 }
@@ -184,10 +162,13 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
   const stop = new AbortController()
   const poller = createPoller(stop.signal)
   const outage = createOutage()
-  const started = openBell()
-  const grown = openBell()
+  const bell = new EventEmitter().setMaxListeners(0)
+  const heard = (what: 'started' | 'grown', signal: AbortSignal) =>
+    once(bell, what, { signal }).then(
+      () => undefined,
+      () => undefined,
+    )
   let kept: StoredEvent[] = []
-  let first = 0
   /** The positions before the first kept event, and of the last. */
   let base: Cursor | undefined
   let head: Cursor | undefined
@@ -203,10 +184,9 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
     if (surplus > 0) {
       base = kept[surplus - 1]!.cursor
       kept = kept.slice(surplus)
-      first += surplus
     }
     onEvents?.(events)
-    grown.ring()
+    bell.emit('grown')
     return true
   }
 
@@ -221,7 +201,7 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
         if (!head) {
           head = await findEnd(db)
           base = head
-          started.ring()
+          bell.emit('started')
         }
         while (await readOn()) if (stop.signal.aborted) break
         const over = outage.over()
@@ -242,25 +222,17 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
   const running = run()
   return {
     window: {
-      get first() {
-        return first
-      },
-      get end() {
-        return first + kept.length
-      },
       get head() {
         return head!
       },
-      numberAfter(position) {
-        if (isLater(base!, position)) return first - 1
-        const at = kept.findIndex(({ cursor }) => isLater(cursor, position))
-        return first + (at < 0 ? kept.length : at)
+      after(position) {
+        if (isLater(base!, position)) return undefined
+        return kept.slice(kept.findLastIndex(({ cursor }) => !isLater(cursor, position)) + 1)
       },
-      slice: (from, to) => kept.slice(from - first, to - first),
-      grown: grown.wait,
+      grown: (signal) => heard('grown', signal),
     },
     started: async (signal) => {
-      if (!head) await started.wait(signal)
+      if (!head) await heard('started', signal)
     },
     close() {
       stop.abort()
@@ -287,26 +259,5 @@ async function listen(url: string, poller: Poller, lose: (client: pg.Client) => 
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
-  }
-}
-
-/** What several wait for, again and again. */
-function openBell() {
-  const waiting = new Set<() => void>()
-  return {
-    ring() {
-      for (const wake of [...waiting]) wake()
-    },
-    wait: (signal: AbortSignal) =>
-      new Promise<void>((resolve) => {
-        const wake = () => {
-          waiting.delete(wake)
-          signal.removeEventListener('abort', wake)
-          resolve()
-        }
-        waiting.add(wake)
-        signal.addEventListener('abort', wake, { once: true })
-        if (signal.aborted) wake()
-      }),
   }
 }

@@ -59,22 +59,18 @@ function resolveAfter(ms: number, resolve: () => void): () => void {
   }
 }
 
-/** A failed attempt of an outage: how long to wait, and what to log now, if anything. */
-interface FailedAttempt {
-  pauseMs: number
-  soFar: OutageFields
-  log: OutageFields | undefined
-}
-
-export interface OutageFields {
+interface OutageFields {
   attempts: number
   outageSec: number
 }
 
 /** Counts the attempts of one outage, which is not the fault of what is attempted. */
-export interface Outage {
-  /** The first failure of an outage is logged, and then at most one a minute. */
-  failed(): FailedAttempt
+interface Outage {
+  /**
+   * How long to wait, and what to log now, if anything: the first failure of an outage is logged, and then at most one
+   * a minute.
+   */
+  failed(): { pauseMs: number; soFar: OutageFields; log: OutageFields | undefined }
   /** An attempt succeeded. Returns what ended. Undefined when there was no outage. */
   over(): OutageFields | undefined
 }
@@ -116,18 +112,22 @@ interface OutageRecord {
   attempts: number
 }
 
-/** `fields`: what is logged of the outage now. */
-export function toOutageRecord(of: string, { attempts, outageSec }: OutageFields, now = Date.now()): OutageRecord {
-  const since = new Date(now - outageSec * 1_000).toISOString()
-  return { of, since, lastAttempt: new Date(now).toISOString(), attempts }
-}
-
 /** Keeps an outage beside the consumer's checkpoint, or forgets it. It is no fact: a failure is no matter. */
-export async function recordOutage(db: Db, consumer: string, outage: OutageRecord | null): Promise<void> {
-  const value = outage === null ? null : JSON.stringify(outage)
+export async function recordOutage(
+  db: Db,
+  consumer: string,
+  outage: ({ of: string } & OutageFields) | null,
+): Promise<void> {
+  const value = outage === null ? null : JSON.stringify(toRecord(outage))
   await db
     .execute(sql`update checkpoints set outage = ${value}::jsonb where consumer = ${consumer}`)
     .catch(() => undefined)
+}
+
+function toRecord({ of, attempts, outageSec }: { of: string } & OutageFields): OutageRecord {
+  const now = Date.now()
+  const since = new Date(now - outageSec * 1_000).toISOString()
+  return { of, since, lastAttempt: new Date(now).toISOString(), attempts }
 }
 
 export async function listOutages(db: Db): Promise<(OutageRecord & { consumer: string })[]> {

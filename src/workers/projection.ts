@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
-import { createOutage, recordOutage, toOutageRecord } from '../events/waiting.ts'
+import { createOutage, recordOutage } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
 import { projectVocabulary } from '../projections/search/groups.ts'
 import { rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
@@ -77,7 +77,7 @@ export async function openProjection({
           if (stop.signal.aborted) return
           const { log, soFar } = mirrorOutage.failed()
           if (log) logger.warn({ err: error, ...log }, 'search replica sync failed')
-          return recordOutage(db, MIRROR, toOutageRecord('Meilisearch', soFar))
+          return recordOutage(db, MIRROR, { of: 'Meilisearch', ...soFar })
         },
       )
       .finally(() => {
@@ -123,26 +123,11 @@ function withFault(consumer: Consumer, faultPoint: FaultPoint): Consumer {
   }
 }
 
-export interface RebuildResult {
-  engine: string
-  frames: number
-  videos: number
-  ms: number
-}
-
-export interface ReconcileResult {
-  engine: string
-  checked: number
-  missing: number
-  stale: number
-  extra: number
-}
-
 /** Rebuilds the read model and the mirror. */
-export async function rebuildAll({ config, db }: { config: Config; db: Db }): Promise<RebuildResult[]> {
+export async function rebuildAll({ config, db }: { config: Config; db: Db }) {
   let started = performance.now()
   const built = await rebuildSearch({ db, deepLink })
-  const results: RebuildResult[] = [{ engine: 'postgres', ...built, ms: Math.round(performance.now() - started) }]
+  const results = [{ engine: 'postgres', ...built, ms: Math.round(performance.now() - started) }]
   if (config.meili) {
     started = performance.now()
     await rebuildMirror({ db, sink: openMeiliSink(config.meili) })
@@ -152,8 +137,8 @@ export async function rebuildAll({ config, db }: { config: Config; db: Db }): Pr
 }
 
 /** Compares the read model and the mirror with Postgres and repairs them. */
-export async function reconcileAll({ config, db }: { config: Config; db: Db }): Promise<ReconcileResult[]> {
-  const results: ReconcileResult[] = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
+export async function reconcileAll({ config, db }: { config: Config; db: Db }) {
+  const results = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
   if (config.meili)
     results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })
   return results
