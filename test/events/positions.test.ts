@@ -78,3 +78,8 @@ test('finding a time reads a small part of the log', async () => {
   expect(after.read - before.read).toBeGreaterThan(0)
   expect(after.read - before.read).toBeLessThan(after.all / 4)
 })
+
+test('a date that PostgreSQL does not know is refused', async () => {
+  for (const time of ['0000-01-01', '0001-01-01T00:00:00+14:00'])
+    await expect(readPosition(db, 'from', time), time).rejects.toMatchObject({ code: 'invalid_request' })
+})
