@@ -3,7 +3,15 @@ import type { Command } from 'commander'
 import type { VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
-import { type Comparison, compareModels, type Truth } from '../library/evaluation/agreement.ts'
+import {
+  bestTruths,
+  type Comparison,
+  compareModels,
+  type ModelReport,
+  reportOn,
+  type Truth,
+  type Truths,
+} from '../library/evaluation/agreement.ts'
 import { storeCalibration } from '../library/evaluation/calibration.ts'
 import {
   dropStyle,
@@ -14,8 +22,8 @@ import {
   type TakenStyle,
   takeStyle,
 } from '../library/evaluation/house-style.ts'
-import { bestTruths, type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
-import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
+import { parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
+import { loadFrames } from '../library/frames/frames.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import type { ReadingLanguages } from '../vision/measured/read-text.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'

@@ -1,5 +1,11 @@
-import { type Agreement, agreementOf, type Comparison } from '../library/evaluation/agreement.ts'
-import { bestTruths, type ModelReport, type Truths } from '../library/evaluation/report.ts'
+import {
+  type Agreement,
+  agreementOf,
+  bestTruths,
+  type Comparison,
+  type ModelReport,
+  type Truths,
+} from '../library/evaluation/agreement.ts'
 import type { FrameAnnotation } from '../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { type Html, html, trusted } from '../web/html.ts'

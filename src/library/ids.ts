@@ -1,7 +1,5 @@
-import { createHash, randomInt, randomUUID } from 'node:crypto'
-import { eq, type SQL, sql } from 'drizzle-orm'
-import type { Db } from '../db/client.ts'
-import { settings } from '../db/schema/settings.ts'
+import { createHash, randomInt } from 'node:crypto'
+import { type SQL, sql } from 'drizzle-orm'
 import { frameIdOfImage } from '../media/image-name.ts'
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -41,15 +39,6 @@ export function frameIdIn(text: string): string {
   const [path = ''] = given.split(/[?#]/)
   const name = /(?:^|\/)([^/]+\.webp)$/.exec(path)?.[1]
   return (name && frameIdOfImage(name)) ?? /\/frames\/([\w-]+)(?:\/\w+)?\/?$/.exec(path)?.[1] ?? given
-}
-
-const LIBRARY_ID = 'library'
-
-/** The name of this library, given at the first call. A restored library has the same. */
-export async function libraryId(db: Db): Promise<string> {
-  await db.insert(settings).values({ name: LIBRARY_ID, value: randomUUID() }).onConflictDoNothing()
-  const [row] = await db.select().from(settings).where(eq(settings.name, LIBRARY_ID))
-  return row!.value as string
 }
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

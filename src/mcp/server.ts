@@ -1,5 +1,5 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
-import { loadKey } from '../library/service-keys.ts'
+import { loadKey } from '../library/settings.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'

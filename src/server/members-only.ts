@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { loadPictureKey } from '../library/service-keys.ts'
+import { loadPictureKey } from '../library/settings.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { ownPath, sessionCookie, setWayBack, visitorOf } from '../web/guard.ts'
 

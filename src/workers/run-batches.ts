@@ -13,7 +13,7 @@ import {
   requestsOf,
 } from '../library/annotator/vision-batches.ts'
 import { settleCall } from '../library/annotator/vision-spending.ts'
-import { loadFrames } from '../library/evaluation/sample.ts'
+import { loadFrames } from '../library/frames/frames.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'

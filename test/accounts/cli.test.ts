@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runCommandLine } from '../../src/cli/program.ts'
 import { findAccountByEmail } from '../../src/library/accounts/accounts.ts'
-import { authenticate, type Caller } from '../../src/library/accounts/keys.ts'
+import type { Caller } from '../../src/library/accounts/keys.ts'
 import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { authenticate } from './authenticate.ts'
 import { seedFrames } from './seed-frames.ts'
 
 let stores: Stores

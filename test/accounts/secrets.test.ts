@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { authenticate, createKey } from '../../src/library/accounts/keys.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { openService, type Service } from '../support/service.ts'
+import { authenticate } from './authenticate.ts'
 import { seedFrames } from './seed-frames.ts'
 
 let service: Service

@@ -114,13 +114,11 @@ export async function whatAccountHolds(
   db: DbOrTx,
   accountId: string,
 ): Promise<{ keys: number; saves: number; boards: number }> {
-  const { rows } = await db.execute<Record<'keys' | 'saves' | 'boards', string>>(sql`
-    select (select count(*) from api_keys where account_id = ${accountId}
-             and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now())) as keys,
-           (select count(*) from saves where account_id = ${accountId}) as saves,
-           (select count(*) from boards where account_id = ${accountId}) as boards`)
-  const [row] = rows
-  return { keys: Number(row!.keys), saves: Number(row!.saves), boards: Number(row!.boards) }
+  const { rows } = await db.execute<{ keys: number; saves: number; boards: number }>(sql`
+    select (select count(*)::int from api_keys k where account_id = ${accountId} and ${sql.raw(VALID_KEY)}) as keys,
+           (select count(*)::int from saves where account_id = ${accountId}) as saves,
+           (select count(*)::int from boards where account_id = ${accountId}) as boards`)
+  return rows[0]!
 }
 
 /**

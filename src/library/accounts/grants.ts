@@ -8,15 +8,7 @@ import { isId, randomId, sha256 } from '../ids.ts'
 import { type AuthenticationRow, type Caller, type Scope, toCaller } from './keys.ts'
 
 /** An app that acts for an account. */
-export interface Grant {
-  id: string
-  clientId: string
-  clientName: string
-  returnsTo: string
-  scopes: readonly Scope[]
-  createdAt: Date
-  lastUsedAt: Date | null
-}
+export type Grant = Omit<typeof grants.$inferSelect, 'accountId' | 'scopes'> & { scopes: readonly Scope[] }
 
 /** Apps that may act for one account. */
 const MAX_GRANTS = 100

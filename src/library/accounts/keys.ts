@@ -35,19 +35,7 @@ const VISIBLE_PREFIX_LENGTH = PREFIX.length + 4
 const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
 
 /** What is shown of a key after its creation. The key itself is not stored. */
-export interface KeyRecord {
-  id: string
-  accountId: string
-  name: string
-  /** Its last four characters. */
-  hint: string
-  scopes: Scope[]
-  createdAt: Date
-  expiresAt: Date | null
-  lastUsedAt: Date | null
-  revokedAt: Date | null
-  replacedBy: string | null
-}
+export type KeyRecord = Omit<typeof apiKeys.$inferSelect, 'hash' | 'scopes'> & { scopes: Scope[] }
 
 export interface Caller {
   key: { id: string; scopes: readonly Scope[]; lastUsedAt: Date | null }
@@ -108,18 +96,9 @@ const AUTHENTICATE = {
 }
 
 /**
- * The owner of a key, read live in one indexed query. A revocation or a change of plan applies from the next request
- * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked, of a disabled account) takes
- * the same path and the same time, and returns undefined.
+ * The owners of the keys of these hashes, read live in one indexed query: a revocation or a change of plan applies from
+ * the next request on, in every process. A key of a disabled account may work again; one without an entry is dead.
  */
-export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {
-  const presented = (bearer ?? '').slice(0, 200)
-  const hash = sha256(presented)
-  const found = (await lookUpKeys(db, [hash])).get(hash)
-  return isWellFormedKey(presented) && found !== 'disabled' ? found : undefined
-}
-
-/** The owners of the keys of these hashes. A key of a disabled account may work again; one without an entry is dead. */
 export async function lookUpKeys(
   { $client }: Pick<Db, '$client'>,
   hashes: readonly string[],
@@ -134,7 +113,7 @@ export async function lookUpKeys(
  */
 export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promise<Caller[]> {
   const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
-    sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, true as alive
+    sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan
           from api_keys k join accounts a on a.id = k.account_id
          where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(`${VALID_KEY} and not ${DISABLED}`)}`,
   )
@@ -318,8 +297,9 @@ async function endNow(tx: Tx, accountId: string, which: SQL): Promise<void> {
     await appendEvent(tx, { type: 'key.revoked', subject: id, accountId, data: { key_id: id } })
 }
 
-export function isLive(key: Pick<KeyRecord, 'revokedAt' | 'expiresAt'>, at: Date = new Date()): boolean {
-  return (!key.revokedAt || key.revokedAt > at) && (!key.expiresAt || key.expiresAt > at)
+export function isLive({ revokedAt, expiresAt }: Pick<KeyRecord, 'revokedAt' | 'expiresAt'>): boolean {
+  const now = new Date()
+  return (!revokedAt || revokedAt > now) && (!expiresAt || expiresAt > now)
 }
 
 async function mint(

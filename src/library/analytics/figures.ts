@@ -110,29 +110,27 @@ export const FIGURES = {
         }))
       }
       const names = ['searches_searches', 'searches_unanswered', 'searches_weak']
-      const rows = await readFiguresByKey(db, names, range)
-      return rows.map((row) => ({
-        key: row.key,
-        searches: row.searches_searches!,
-        unanswered: row.searches_unanswered!,
-        weak: row.searches_weak!,
-      }))
+      return readFiguresByKey(db, names, range, (name) => name.replace('searches_', ''))
     },
   },
 } as const satisfies Record<string, Figure>
 
 /** Figures by their keys, side by side: the greatest sum first. */
-async function readFiguresByKey(db: DbOrTx, figures: readonly string[], range: FigureRange): Promise<FigureRow[]> {
+async function readFiguresByKey(
+  db: DbOrTx,
+  figures: readonly string[],
+  range: FigureRange,
+  nameOf = (figure: string) => figure,
+): Promise<FigureRow[]> {
+  const names = figures.map(nameOf)
   const found = await Promise.all(figures.map((figure) => readFigureByKey(db, figure, range)))
   const rows = new Map<string | null, FigureRow>()
-  found.forEach((counted, n) => {
-    for (const { key, count } of counted)
-      rows.set(key, {
-        ...(rows.get(key) ?? { key, ...Object.fromEntries(figures.map((name) => [name, 0])) }),
-        [figures[n]!]: count,
-      })
-  })
-  const sum = (row: FigureRow) => figures.reduce((total, name) => total + Number(row[name]), 0)
+  for (const [n, counted] of found.entries())
+    for (const { key, count } of counted) {
+      const row = rows.get(key) ?? { key, ...Object.fromEntries(names.map((name) => [name, 0])) }
+      rows.set(key, { ...row, [names[n]!]: count })
+    }
+  const sum = (row: FigureRow) => names.reduce((total, name) => total + Number(row[name]), 0)
   return [...rows.values()].sort((a, b) => sum(b) - sum(a)).slice(0, range.limit)
 }
 

@@ -1,7 +1,9 @@
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
+import { reannotations } from '../../db/schema/frames.ts'
 import { settings } from '../../db/schema/settings.ts'
 import { AppError } from '../../errors.ts'
+import { findSetting, putSetting } from '../settings.ts'
 import { type Costs, costsOf } from './vision-spending.ts'
 
 /** The annotator of this installation's workers. They publish it when they start. */
@@ -14,15 +16,11 @@ export interface ActiveAnnotator {
 const ACTIVE_ANNOTATOR = 'annotator'
 
 export async function publishAnnotator(db: Db, annotator: ActiveAnnotator): Promise<void> {
-  await db
-    .insert(settings)
-    .values({ name: ACTIVE_ANNOTATOR, value: annotator })
-    .onConflictDoUpdate({ target: settings.name, set: { value: annotator, updatedAt: new Date() } })
+  await putSetting(db, ACTIVE_ANNOTATOR, annotator)
 }
 
-export async function findAnnotator(db: DbOrTx): Promise<ActiveAnnotator | undefined> {
-  const [row] = await db.select().from(settings).where(eq(settings.name, ACTIVE_ANNOTATOR))
-  return row?.value as ActiveAnnotator | undefined
+export function findAnnotator(db: DbOrTx): Promise<ActiveAnnotator | undefined> {
+  return findSetting(db, ACTIVE_ANNOTATOR)
 }
 
 /** @throws AppError conflict while no worker has published its annotator. */
@@ -103,8 +101,5 @@ export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
 
 /** Frames of requested re-annotations that have no answer yet: of one video, or of all. */
 export async function countReannotations(db: DbOrTx, videoId?: string): Promise<number> {
-  const { rows } = await db.execute<{ n: string }>(
-    sql`select count(*) as n from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
-  )
-  return Number(rows[0]!.n)
+  return db.$count(reannotations, videoId === undefined ? undefined : eq(reannotations.videoId, videoId))
 }

@@ -26,13 +26,13 @@ export function answerCache(db: Db): AnswerCache {
 }
 
 /**
- * Deletes answers older than `days` about images that no frame has. Returns the number deleted. The delay keeps answers
- * for videos that are deleted and soon added again.
+ * Deletes answers older than 30 days about images that no frame has. Returns the number deleted. The delay keeps
+ * answers for videos that are deleted and soon added again.
  */
-export async function deleteUnusedAnswers(db: Db, days = 30): Promise<number> {
+export async function deleteUnusedAnswers(db: Db): Promise<number> {
   const { rowCount } = await db.execute(
     sql`delete from vision_answers a
-        where a.created_at < now() - make_interval(days => ${days})
+        where a.created_at < now() - interval '30 days'
           and not exists (select 1 from frames f where f.image_sha256 = a.image_sha256)`,
   )
   return rowCount ?? 0

@@ -159,20 +159,16 @@ export interface Costs {
   cost_usd: number
 }
 
+/** SQL: the columns of `Costs` over some of `vision_calls`. */
+export const COSTS = sql`count(*)::int as calls, coalesce(sum(input_tokens), 0)::float8 as input_tokens,
+  coalesce(sum(output_tokens), 0)::float8 as output_tokens, coalesce(sum(cost_usd), 0) as cost_usd`
+
 /** The cost of a video's descriptions so far. Without an id: the cost of the last 24 hours. */
 export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
-  const { rows } = await db.execute<Record<keyof Costs, string | null>>(sql`
-    select count(*) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
-           sum(cost_usd) as cost_usd
-      from vision_calls
+  const { rows } = await db.execute<Costs & Record<string, unknown>>(sql`
+    select ${COSTS} from vision_calls
      where ${videoId === undefined ? sql`at > now() - interval '24 hours'` : sql`video_id = ${videoId}`}`)
-  const row = rows[0]!
-  return {
-    calls: Number(row.calls),
-    input_tokens: Number(row.input_tokens ?? 0),
-    output_tokens: Number(row.output_tokens ?? 0),
-    cost_usd: Number(row.cost_usd ?? 0),
-  }
+  return rows[0]!
 }
 
 /**

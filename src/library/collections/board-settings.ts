@@ -5,7 +5,7 @@ import { boards } from '../../db/schema/collections.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { isId, sha256 } from '../ids.ts'
-import { loadKey } from '../service-keys.ts'
+import { loadKey } from '../settings.ts'
 
 /** A board with the version of its state. The version changes with every change of the board or of its pins. */
 export interface BoardVersion {

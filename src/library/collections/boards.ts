@@ -31,22 +31,20 @@ export interface Pin {
   pinnedAt: Date
 }
 
-interface BoardRow extends Record<string, unknown> {
-  id: string
-  name: string
-  description: string | null
-  item_count: number
-  created_at: string
-  updated_at: string
-  shared_at: string | null
-  cover_frame_ids: string[]
+/** Times come from raw queries as text. */
+type BoardRow = Omit<Board, 'createdAt' | 'updatedAt' | 'sharedAt'> & {
+  createdAt: string
+  updatedAt: string
+  sharedAt: string | null
 }
+type PinRow = Omit<Pin, 'pinnedAt'> & { pinnedAt: string }
 
 // The covers come from two indexes, so a board of 5,000 pins costs no more than one of five.
-const boardColumns = sql.raw(`b.id, b.name, b.description, b.created_at, b.updated_at, b.shared_at, b.item_count,
+const boardColumns = sql.raw(`b.id, b.name, b.description, b.item_count as "itemCount", b.created_at as "createdAt",
+  b.updated_at as "updatedAt", b.shared_at as "sharedAt",
   (array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id = b.cover_frame_id) ||
    array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id is distinct from b.cover_frame_id
-          order by i.position limit 4))[1:4] as cover_frame_ids`)
+          order by i.position limit 4))[1:4] as "coverFrameIds"`)
 
 /** @throws AppError invalid_request. */
 function parseBoardName(text: string): string {
@@ -235,23 +233,21 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
   const behind = after === undefined ? sql`` : sql`and i.position > ${after}::int`
   const cut = limit === undefined ? sql`` : sql`order by i.position limit ${limit + 1} offset ${skip}`
   // One statement, so that the count and the pins agree.
-  const { rows } = await db.execute<
-    BoardRow & { pins: { frame_id: string; note: string | null; pinned_at: string; position: number }[] }
-  >(sql`
+  const { rows } = await db.execute<BoardRow & { pins: (PinRow & { position: number })[] }>(sql`
     select ${boardColumns},
            coalesce((select json_agg(json_build_object(
-                              'frame_id', p.frame_id, 'note', p.note, 'pinned_at', p.pinned_at,
+                              'frameId', p.frame_id, 'note', p.note, 'pinnedAt', p.pinned_at,
                               'position', p.position) order by p.position)
                        from (select * from board_items i where i.board_id = b.id ${behind} ${cut}) p), '[]') as pins
       from boards b where ${where}`)
-  const row = rows[0]
-  if (!row) throw notFound('board')
-  const shown = row.pins.slice(0, limit)
+  if (!rows[0]) throw notFound('board')
+  const { pins, ...board } = rows[0]
+  const shown = pins.slice(0, limit)
   const last = shown.at(-1)
   return {
-    board: toBoard(row),
-    pins: shown.map((pin) => ({ frameId: pin.frame_id, note: pin.note, pinnedAt: new Date(pin.pinned_at) })),
-    next: last && shown.length < row.pins.length ? String(last.position) : null,
+    board: toBoard(board),
+    pins: shown.map(toPin),
+    next: last && shown.length < pins.length ? String(last.position) : null,
   }
 }
 
@@ -265,12 +261,12 @@ export async function loadPinnedIds(db: DbOrTx, { id }: Pick<Board, 'id'>): Prom
 
 /** The pins of these frames, in the order of the ids. A frame that is no longer pinned is left out. */
 export async function loadPins(db: DbOrTx, { id }: Pick<Board, 'id'>, frameIds: readonly string[]): Promise<Pin[]> {
-  const { rows } = await db.execute<{ frame_id: string; note: string | null; pinned_at: string }>(
-    sql`select i.frame_id, i.note, i.pinned_at
+  const { rows } = await db.execute<PinRow>(
+    sql`select i.frame_id as "frameId", i.note, i.pinned_at as "pinnedAt"
           from unnest(${sql.param(frameIds)}::text[]) with ordinality as wanted(frame_id, n)
           join board_items i on i.board_id = ${id} and i.frame_id = wanted.frame_id order by wanted.n`,
   )
-  return rows.map((row) => ({ frameId: row.frame_id, note: row.note, pinnedAt: new Date(row.pinned_at) }))
+  return rows.map(toPin)
 }
 
 /** All pins in the owner's order. Each batch is loaded once the one before is taken. */
@@ -358,15 +354,15 @@ async function removeBoard(
   })
 }
 
-function toBoard(row: BoardRow): Board {
+function toBoard({ createdAt, updatedAt, sharedAt, ...row }: BoardRow): Board {
   return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    itemCount: row.item_count,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-    sharedAt: row.shared_at === null ? null : new Date(row.shared_at),
-    coverFrameIds: row.cover_frame_ids,
+    ...row,
+    createdAt: new Date(createdAt),
+    updatedAt: new Date(updatedAt),
+    sharedAt: sharedAt === null ? null : new Date(sharedAt),
   }
+}
+
+function toPin({ frameId, note, pinnedAt }: PinRow): Pin {
+  return { frameId, note, pinnedAt: new Date(pinnedAt) }
 }

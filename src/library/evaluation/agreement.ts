@@ -1,4 +1,4 @@
-import type { FrameAnnotation } from '../../vision/annotator.ts'
+import type { AnnotatorCall, FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
 
 /** Attributes with free text. Their values are compared by words. */
@@ -42,7 +42,7 @@ function wordsOf(text: string): Set<string> {
 }
 
 /** Agreement per attribute with known values. Both maps are keyed by frame id. */
-export function scoreAnswers(
+function scoreAnswers(
   answers: ReadonlyMap<string, FrameAnnotation>,
   truths: ReadonlyMap<string, Truth>,
 ): Partial<Record<AnnotatedAttribute, Agreement>> {
@@ -140,4 +140,148 @@ function signTest(a: number, b: number): number {
     term += Math.log((n - k) / (k + 1))
   }
   return Math.min(1, 2 * tail)
+}
+
+/** Lower ends of the bands of confidence. */
+const BANDS = [0, 0.5, 0.6, 0.7, 0.8, 0.9]
+
+interface Band {
+  /** Confidences from `from` to below `to`; the last band includes 1. */
+  from: number
+  to: number
+  n: number
+  mean_confidence: number
+  /** Share of the values that were right: the sum of `agreementOf` ÷ n. */
+  agreed: number
+}
+
+/** How often a model is right at each confidence: per attribute, and over all in `all`. */
+export type Calibration = Partial<Record<AnnotatedAttribute | 'all', Band[]>>
+
+/** Bands without a value are left out. */
+function calibrate(answers: ReadonlyMap<string, FrameAnnotation>, truths: ReadonlyMap<string, Truth>): Calibration {
+  const points: { attribute: AnnotatedAttribute; confidence: number; agreed: number }[] = []
+  for (const [frameId, { values }] of answers) {
+    for (const attribute of ANNOTATED) {
+      const right = truths.get(frameId)?.[attribute]
+      const given = values[attribute]
+      if (!right || right.length === 0 || !given || given.value === null || given.confidence === null) continue
+      const agreed = agreementOf(attribute, given.value, right)
+      points.push({ attribute, confidence: given.confidence, agreed })
+    }
+  }
+  const calibration: Calibration = {}
+  for (const name of [...ANNOTATED, 'all'] as const) {
+    const bands = toBands(points.filter(({ attribute }) => name === 'all' || attribute === name))
+    if (bands.length > 0) calibration[name] = bands
+  }
+  return calibration
+}
+
+function toBands(points: readonly { confidence: number; agreed: number }[]): Band[] {
+  return BANDS.flatMap((from, i) => {
+    const to = BANDS[i + 1] ?? 1
+    const inside = points.filter(({ confidence }) => bandOf(confidence) === i)
+    if (inside.length === 0) return []
+    const mean = (of: (point: (typeof points)[number]) => number) =>
+      inside.reduce((sum, point) => sum + of(point), 0) / inside.length
+    return {
+      from,
+      to,
+      n: inside.length,
+      mean_confidence: mean((one) => one.confidence),
+      agreed: mean((one) => one.agreed),
+    }
+  })
+}
+
+function bandOf(confidence: number): number {
+  return BANDS.findLastIndex((from) => confidence >= from)
+}
+
+/** The known values of the sample, by their origin. */
+export interface Truths {
+  people: ReadonlyMap<string, Truth>
+  labels: ReadonlyMap<string, Truth>
+  measured: ReadonlyMap<string, Truth>
+}
+
+export interface ModelReport {
+  model: string
+  /** Frames with an answer of any kind, and how many of them the model refused or gave nothing usable for. */
+  frames: number
+  refused: number
+  failed: number
+  /** Calls, and how many answers were broken: repaired, or without any frame. */
+  calls: number
+  broken_calls: number
+  latency_ms: { median: number | null; p95: number | null; p99: number | null }
+  input_tokens: number
+  output_tokens: number
+  /** Null where no price is known. */
+  cost_usd: number | null
+  cost_per_1000_frames: number | null
+  /** Why the run ended early; null when it did not. */
+  stopped: { code: string; message: string } | null
+  agreement: Record<keyof Truths, Partial<Record<AnnotatedAttribute, Agreement>>>
+  calibration: Calibration
+}
+
+/** Measures a model on a sample: agreement, refusals, latency and cost. */
+export function reportOn(
+  run: {
+    model: string
+    answers: ReadonlyMap<string, FrameAnnotation>
+    calls: readonly AnnotatorCall[]
+    stopped: ModelReport['stopped']
+  },
+  truths: Truths,
+): ModelReport {
+  const { model, answers, calls, stopped } = run
+  const statuses = [...answers.values()].map(({ status }) => status)
+  const costUsd = sumOfCosts(calls)
+  const durations = calls.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b)
+  return {
+    model,
+    frames: answers.size,
+    refused: statuses.filter((status) => status === 'refused').length,
+    failed: statuses.filter((status) => status === 'failed').length,
+    calls: calls.length,
+    broken_calls: calls.filter(({ outcome }) => outcome === 'failed' || outcome === 'repaired').length,
+    latency_ms: { median: quantile(durations, 0.5), p95: quantile(durations, 0.95), p99: quantile(durations, 0.99) },
+    input_tokens: calls.reduce((sum, call) => sum + (call.inputTokens ?? 0), 0),
+    output_tokens: calls.reduce((sum, call) => sum + (call.outputTokens ?? 0), 0),
+    cost_usd: costUsd,
+    cost_per_1000_frames: costUsd === null || answers.size === 0 ? null : (costUsd / answers.size) * 1000,
+    stopped,
+    agreement: {
+      people: scoreAnswers(answers, truths.people),
+      labels: scoreAnswers(answers, truths.labels),
+      measured: scoreAnswers(answers, truths.measured),
+    },
+    calibration: calibrate(answers, bestTruths(truths)),
+  }
+}
+
+/** Per frame and attribute the best known value: from people, else labels, else measurement. */
+export function bestTruths({ people, labels, measured }: Truths): Map<string, Truth> {
+  const best = new Map<string, Truth>()
+  for (const source of [measured, labels, people])
+    for (const [frameId, truth] of source) best.set(frameId, { ...best.get(frameId), ...truth })
+  return best
+}
+
+/** A failed call that reports no tokens is not charged. */
+function sumOfCosts(calls: readonly AnnotatorCall[]): number | null {
+  let sum = 0
+  for (const { costUsd, outcome } of calls) {
+    if (costUsd === null && outcome !== 'failed') return null
+    sum += costUsd ?? 0
+  }
+  return sum
+}
+
+/** The smallest value that at least this share of the values does not exceed. */
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
 }

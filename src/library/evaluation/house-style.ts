@@ -5,6 +5,7 @@ import { frames } from '../../db/schema/frames.ts'
 import { settings } from '../../db/schema/settings.ts'
 import type { Correction } from '../../vision/model/house-style.ts'
 import { anyAttributeBy } from '../frames/frames.ts'
+import { findSetting, putSetting } from '../settings.ts'
 import { valuesBy } from './sample.ts'
 
 /** The corrections that models see as examples, as they were when an operator took them. */
@@ -50,14 +51,12 @@ export async function takeStyle(db: Db): Promise<TakenStyle | undefined> {
   const corrections = await loadCorrections(db)
   if (corrections.length === 0) return undefined
   const style = { version: styleVersion(corrections), takenAt: new Date().toISOString(), corrections }
-  const row = { name: NAME, value: style, updatedAt: new Date() }
-  await db.insert(settings).values(row).onConflictDoUpdate({ target: settings.name, set: row })
+  await putSetting(db, NAME, style)
   return style
 }
 
-export async function findStyle(db: DbOrTx): Promise<TakenStyle | undefined> {
-  const [row] = await db.select().from(settings).where(eq(settings.name, NAME))
-  return row?.value as TakenStyle | undefined
+export function findStyle(db: DbOrTx): Promise<TakenStyle | undefined> {
+  return findSetting(db, NAME)
 }
 
 /** Drops the style: models then see no examples. False when there was no style. */

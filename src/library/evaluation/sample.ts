@@ -1,10 +1,10 @@
-import { inArray, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
-import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import type { FrameRow } from '../../db/schema/frames.ts'
 import { invalid } from '../../errors.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
-import { anyAttributeBy, CLOSED_LISTS, storedValue } from '../frames/frames.ts'
+import { anyAttributeBy, CLOSED_LISTS, loadFrames, storedValue } from '../frames/frames.ts'
 import type { Truth } from './agreement.ts'
 
 /** Frames of a video per call, as in ingestion, so that an evaluation costs what ingestion costs. */
@@ -29,12 +29,6 @@ export async function sampleForEvaluation(db: Db, limit: number): Promise<FrameR
     db,
     rows.map(({ id }) => id),
   )
-}
-
-/** The frames of these ids, in order of video and time. Unknown ids are left out. */
-export async function loadFrames(db: Db, ids: readonly string[]): Promise<FrameRow[]> {
-  if (ids.length === 0) return []
-  return db.select().from(frames).where(inArray(frames.id, ids)).orderBy(frames.videoId, frames.tMs)
 }
 
 /**

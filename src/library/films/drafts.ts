@@ -9,6 +9,7 @@ import type { MediaStore } from '../../media/media-store.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { type DraftState, MAX_TEXT } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
+import { SPARE_MS } from '../videos/storage.ts'
 import { type AddressRules, resolveAddress, storeFile, titleFromFilename } from '../videos/submit.ts'
 
 /*
@@ -130,9 +131,6 @@ export async function deleteDraft(db: Db, store: MediaStore, whose: Whose): Prom
 export async function forgetDraftFile(store: MediaStore, id: string): Promise<void> {
   await store.delete(FOLDER + id)
 }
-
-/** Files younger than this may belong to a draft whose row is not written yet. */
-const SPARE_MS = 60 * 60 * 1_000
 
 /** Deletes drafts that have ended, and files that no draft names. Safe at any time, in any process. */
 export async function sweepDrafts(db: Db, store: MediaStore, { now = Date.now() } = {}): Promise<number> {

@@ -160,27 +160,17 @@ export interface Film {
 
 /** The films of public videos by their ids. A video that was never ready, or whose file was never read, is absent. */
 export async function loadFilms(db: DbOrTx, ids: readonly string[]): Promise<Map<string, Film>> {
+  const { id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode, shots: cut } = videos
   const rows = await db
-    .select({
-      id: videos.id,
-      title: videos.title,
-      sourceUrl: videos.sourceUrl,
-      durationSec: videos.durationSec,
-      width: videos.width,
-      height: videos.height,
-      fps: videos.fps,
-      frameRate: videos.frameRate,
-      startTimecode: videos.startTimecode,
-      shots: videos.shots,
-    })
+    .select({ id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode, cut })
     .from(videos)
     .where(and(inArray(videos.id, ids), isNotNull(videos.firstReadyAt)))
   return new Map(
-    rows.flatMap(({ durationSec, width, height, fps, shots, ...film }) => {
+    rows.flatMap(({ durationSec, width, height, fps, cut, ...film }) => {
       if (!durationSec || !width || !height || !fps) return []
       const durationMs = Math.round(durationSec * 1000)
       const whole = [{ startMs: 0, endMs: durationMs, transition: 'start' }]
-      return [[film.id, { ...film, durationMs, width, height, fps, shots: shots?.length ? shots : whole }] as const]
+      return [[film.id, { ...film, durationMs, width, height, fps, shots: cut?.length ? cut : whole }] as const]
     }),
   )
 }

@@ -5,10 +5,9 @@ import { videos } from '../../db/schema/videos.ts'
 import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
-import { loadFrames } from '../evaluation/sample.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo } from '../videos/videos.ts'
-import { anyAttributeBy, storedValue } from './frames.ts'
+import { anyAttributeBy, loadFrames, storedValue } from './frames.ts'
 import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 export interface ReannotationFilter {
@@ -93,12 +92,11 @@ export async function sizeOfReannotation(
   annotator: string,
   filter: ReannotationFilter,
 ): Promise<ReannotationSize> {
-  const { rows } = await db.execute<Record<keyof ReannotationSize, string>>(sql`
-    select count(*) as frames, count(distinct f.video_id) as videos,
-           count(*) filter (where ${anyAttributeBy('person')}) as locked_frames
+  const { rows } = await db.execute<ReannotationSize & Record<string, unknown>>(sql`
+    select count(*)::int as frames, count(distinct f.video_id)::int as videos,
+           (count(*) filter (where ${anyAttributeBy('person')}))::int as locked_frames
       from frames f join videos v on v.id = f.video_id where ${matching(annotator, filter)}`)
-  const row = rows[0]!
-  return { frames: Number(row.frames), videos: Number(row.videos), locked_frames: Number(row.locked_frames) }
+  return rows[0]!
 }
 
 /** Some of the matching frames, spread over their videos. The choice is the same every time. */

@@ -24,14 +24,14 @@ export interface Suggestion {
 
 /** Techniques that annotators proposed and that await review, most frequent first. */
 export async function listSuggestions(db: Db): Promise<Suggestion[]> {
-  const { rows } = await db.execute<{ slug: string; count: string; frame_ids: string[] }>(sql`
-    select proposed_technique as slug, count(*) as count,
+  const { rows } = await db.execute<Suggestion & Record<string, unknown>>(sql`
+    select proposed_technique as slug, count(*)::int as count,
            (array_agg(frame_id order by first_at, frame_id))[1:12] as frame_ids
       from (select proposed_technique, frame_id, min(created_at) as first_at from annotations
              where proposed_technique is not null group by proposed_technique, frame_id) p
      where not exists (select 1 from ${dismissedSuggestions} d where d.slug = p.proposed_technique)
      group by proposed_technique order by count(*) desc, proposed_technique limit 1000`)
-  return rows.map((row) => ({ slug: row.slug, count: Number(row.count), frame_ids: row.frame_ids }))
+  return rows
 }
 
 /** Hides a suggestion. Adding a technique of that name later still adopts the proposals. */

@@ -3,7 +3,7 @@ import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { grants } from '../../db/schema/accounts.ts'
 import { subscriptions } from '../../db/schema/webhooks.ts'
 import { AppError } from '../../errors.ts'
-import { type Cursor, formatCursor, isLater } from '../../events/catalogue.ts'
+import { type Cursor, formatCursor, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { findBreak, findEnd, readEvents } from '../../events/read.ts'
 import { canonicalKey } from '../../parameters.ts'
@@ -132,13 +132,11 @@ async function replay(
   const common = await findBreak(tx, begin)
   let truncated = common !== undefined
   let from = common ?? begin
-  const oldest = maxAgeMs === undefined ? 0 : now.getTime() - maxAgeMs
   for (let page = 0; isLater(upTo, from); page++) {
     if (page === MAX_PAGES) return true
     const { events, next } = await readEvents(tx, { after: from, upTo, types: KINDS[asked.name].types, limit: PAGE })
-    const wanted = events.filter((event) => concerns(asked, event))
-    const recent = wanted.filter(({ time }) => time.getTime() >= oldest)
-    truncated ||= recent.length < wanted.length
+    const { all, recent } = concerning(asked, events, { maxAgeMs, now })
+    truncated ||= recent.length < all
     const { accountId } = asked
     await insertDeliveries(
       tx,
@@ -149,6 +147,16 @@ async function replay(
     from = next
   }
   return truncated
+}
+
+/** How many events concern what is asked for, and those of them that are not too old. */
+function concerning(
+  asked: Asked,
+  events: readonly StoredEvent[],
+  { maxAgeMs = Number.POSITIVE_INFINITY, now }: { maxAgeMs: number | undefined; now: Date },
+) {
+  const all = events.filter((event) => concerns(asked, event))
+  return { all: all.length, recent: all.filter(({ time }) => time.getTime() >= now.getTime() - maxAgeMs) }
 }
 
 /** False where there is none. */
@@ -213,11 +221,9 @@ export async function pollEvents(
     // The read model does not have later videos yet.
     ...(searches ? { upTo: await checkpointOf(db, 'search') } : {}),
   })
-  const concerning = events.filter((event) => concerns(asked, event))
-  if (searches) await deps.charge(concerning.length)
-  const oldest = maxAgeMs === undefined ? 0 : now.getTime() - maxAgeMs
-  const recent = concerning.filter(({ time }) => time.getTime() >= oldest)
-  const truncated = common !== undefined || recent.length < concerning.length
+  const { all, recent } = concerning(asked, events, { maxAgeMs, now })
+  if (searches) await deps.charge(all)
+  const truncated = common !== undefined || recent.length < all
   const told: Occurrence[] = []
   for (const event of recent) {
     if (told.length === limit) return { events: told, cursor: told.at(-1)!.cursor, truncated, hasMore: true }

@@ -235,35 +235,27 @@ export interface TechniqueUsage {
   oldSlugs: string[]
 }
 
+type UsageCounts = Pick<TechniqueUsage, 'frames' | 'videos' | 'corrected' | 'frameIds'>
+
 const PICTURES = 6
 
 /** Every technique, or one, retired ones last, by its number of frames. */
 export async function listTechniqueUsage(db: Db, slug?: string): Promise<TechniqueUsage[]> {
   const asked = slug === undefined ? sql`technique is not null` : sql`technique = ${slug}`
   const { bySlug, redirects } = await loadVocabulary(db)
-  const { rows } = await db.execute<{
-    slug: string
-    frames: string
-    videos: string
-    corrected: string
-    frame_ids: string[]
-  }>(sql`
-    select technique as slug, count(*) as frames, count(distinct video_id) as videos,
-           count(*) filter (where technique_provenance->>'source' = 'person') as corrected,
-           (array_agg(id order by save_count desc, id))[1:${sql.raw(String(PICTURES))}] as frame_ids
+  const { rows } = await db.execute<{ slug: string } & UsageCounts>(sql`
+    select technique as slug, count(*)::int as frames, count(distinct video_id)::int as videos,
+           (count(*) filter (where technique_provenance->>'source' = 'person'))::int as corrected,
+           (array_agg(id order by save_count desc, id))[1:${sql.raw(String(PICTURES))}] as "frameIds"
       from frames where ${asked} group by technique`)
-  const used = new Map(rows.map((row) => [row.slug, row]))
+  const used = new Map(rows.map(({ slug: name, ...counts }) => [name, counts]))
   return [...bySlug.values()]
     .filter((technique) => slug === undefined || technique.slug === slug)
     .map((technique) => {
-      const row = used.get(technique.slug)
       const aliases = new Set(technique.aliases)
       return {
         technique,
-        frames: Number(row?.frames ?? 0),
-        videos: Number(row?.videos ?? 0),
-        corrected: Number(row?.corrected ?? 0),
-        frameIds: row?.frame_ids ?? [],
+        ...(used.get(technique.slug) ?? { frames: 0, videos: 0, corrected: 0, frameIds: [] }),
         oldSlugs: [...redirects].filter(([old, to]) => to === technique.slug && !aliases.has(old)).map(([old]) => old),
       }
     })

@@ -74,34 +74,19 @@ function toFrameRow(
   frame: Extraction['frames'][number],
   { by, at }: { by: string; at: string },
 ): ExtractedFrame {
-  const id = frameIdOf(videoId, frame.tMs)
-  const keys = imageKeysOf(id, frame.imageSha256)
+  const { imagePath: _, thumbPath: __, build, loop, ...told } = frame
+  const id = frameIdOf(videoId, told.tMs)
+  const keys = imageKeysOf(id, told.imageSha256)
   const measured = { source: 'measured' as const, confidence: 1, by, at }
   return {
+    ...told,
     id,
     videoId,
-    tMs: frame.tMs,
-    sampleMs: frame.tMs,
-    kind: frame.kind,
-    reason: frame.reason,
-    rest: frame.rest,
-    width: frame.width,
-    height: frame.height,
+    sampleMs: told.tMs,
     imageKey: keys.image,
     thumbKey: keys.thumb,
-    buildKey: frame.build && extraKeyOf(id, 'build', frame.build.sha256),
-    loopKey: frame.loop && extraKeyOf(id, 'loop', frame.loop.sha256),
-    imageBytes: frame.imageBytes,
-    imageSha256: frame.imageSha256,
-    placeholder: frame.placeholder,
-    luma: frame.luma,
-    darkShare: frame.darkShare,
-    palette: frame.palette,
-    paletteShares: frame.paletteShares,
-    sharpness: frame.sharpness,
-    motion: frame.motion,
-    phash: frame.phash,
-    tone: frame.tone,
+    buildKey: build && extraKeyOf(id, 'build', build.sha256),
+    loopKey: loop && extraKeyOf(id, 'loop', loop.sha256),
     toneProvenance: measured,
     kindProvenance: { ...measured, source: 'rule' },
   }
@@ -157,18 +142,12 @@ async function updateVideo(
   { extraction: { probe, detector, shots, passedOver }, annotator, ...source }: ExtractionToRecord,
   { at, frameCount }: { at: Date; frameCount: number },
 ): Promise<VideoRow> {
+  const { container: _, title: __, ...file } = probe
   const title = cleanText(source.title ?? '')
   const author = cleanText(source.author ?? '')
   return setVideo(tx, video.id, {
     status: 'annotating',
-    durationSec: probe.durationSec,
-    width: probe.width,
-    height: probe.height,
-    fps: probe.fps,
-    frameRate: probe.frameRate,
-    startTimecode: probe.startTimecode,
-    rotation: probe.rotation,
-    codec: probe.codec,
+    ...file,
     ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
     ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
     detector,
@@ -222,19 +201,19 @@ export interface FrameChange {
 
 export async function compareFrames(db: Db, videoId: string, instantsMs: readonly number[]): Promise<FrameChange> {
   const picked = [...new Set(instantsMs.map((tMs) => frameIdOf(videoId, tMs)))]
-  const { rows } = await db.execute<{ now: string; same: string; held: string }>(sql`
-    select count(*) as now,
-           count(*) filter (where f.id = any(${idArray(picked)})) as same,
-           count(*) filter (where not (f.id = any(${idArray(picked)})) and ${HELD_BY_PEOPLE}) as held
+  const { rows } = await db.execute<{ now: number; same: number; held: number }>(sql`
+    select count(*)::int as now,
+           (count(*) filter (where f.id = any(${idArray(picked)})))::int as same,
+           (count(*) filter (where not (f.id = any(${idArray(picked)})) and ${HELD_BY_PEOPLE}))::int as held
       from ${frames} f where f.video_id = ${videoId}`)
-  const [now, same, held] = [Number(rows[0]!.now), Number(rows[0]!.same), Number(rows[0]!.held)]
+  const { now, same, held } = rows[0]!
   return { now, after: picked.length + held, same, added: picked.length - same, removed: now - same - held, held }
 }
 
 /** Frames of these videos, and how many of them people saved, pinned or corrected. */
 export async function countFrames(db: Db, ids: readonly string[]): Promise<{ frames: number; held: number }> {
-  const { rows } = await db.execute<{ frames: string; held: string }>(sql`
-    select count(*) as frames, count(*) filter (where ${HELD_BY_PEOPLE}) as held
+  const { rows } = await db.execute<{ frames: number; held: number }>(sql`
+    select count(*)::int as frames, (count(*) filter (where ${HELD_BY_PEOPLE}))::int as held
       from ${frames} f where f.video_id = any(${idArray(ids)})`)
-  return { frames: Number(rows[0]!.frames), held: Number(rows[0]!.held) }
+  return rows[0]!
 }

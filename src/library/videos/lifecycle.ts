@@ -8,6 +8,8 @@ import { undoFrameReferences } from '../collections/removals.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo, INGEST_STATUSES, lockVideo, requireVideo, setVideo, takesIngest } from './videos.ts'
 
+/* Every change of a video's status but one: `recordExtraction` begins `annotating`. */
+
 /** More attempts than this mean that something in the file crashes the worker. */
 export const MAX_ATTEMPTS = 30
 
@@ -51,7 +53,7 @@ export async function recordFailure(
   await db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!takesIngest(video, revision)) return
-    const stages = finishStages(video.stages, new Date().toISOString())
+    const stages = finishStages(video.stages)
     await setVideo(tx, id, { status: 'failed', failureCode: code, failureMessage: message, stages })
     await appendEvent(tx, { type: 'video.failed', ...aboutVideo(video, { code, stages: toStageTimes(stages) }) })
   })
@@ -64,12 +66,11 @@ export async function recordFailure(
 export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
   const video = await lockVideo(tx, videoId)
   if (video?.status !== 'annotating' || video.annotator === null) return
-  const { rows } = await tx.execute<{ total: string; missing: string }>(sql`
-    select count(*) as total, count(*) filter (where a.frame_id is null) as missing
+  const { rows } = await tx.execute<{ total: number; missing: number }>(sql`
+    select count(*)::int as total, (count(*) filter (where a.frame_id is null))::int as missing
       from frames f left join annotations a on a.frame_id = f.id and a.annotator = ${video.annotator}
      where f.video_id = ${videoId}`)
-  const total = Number(rows[0]!.total)
-  const missing = Number(rows[0]!.missing)
+  const { total, missing } = rows[0]!
   const now = new Date()
   const stages = advanceStage(video.stages, 'annotating', total - missing, total)
   if (missing > 0) {
@@ -81,34 +82,6 @@ export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
   await setVideo(tx, videoId, { status: 'ready', stages: finished, firstReadyAt, readyAt: now, updatedAt: now })
   const facts = { frame_count: total, stages: toStageTimes(finished) }
   await appendEvent(tx, { type: 'video.ready', ...aboutVideo(video, facts) })
-}
-
-/** The stages with this one running at `done` of `total`. Earlier stages are finished, later ones dropped. */
-export function advanceStage(
-  stages: readonly StageProgress[],
-  stage: StageProgress['stage'],
-  done: number,
-  total: number | null,
-): StageProgress[] {
-  const now = new Date().toISOString()
-  const at = stages.findIndex((entry) => entry.stage === stage)
-  const before = stages[at]
-  const startedAt = before?.startedAt ?? now
-  const movedAt = before?.done === done ? (before.movedAt ?? startedAt) : now
-  const earlier = at < 0 ? stages : stages.slice(0, at)
-  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, movedAt, done, total }]
-}
-
-function finishStages(stages: readonly StageProgress[], now: string): StageProgress[] {
-  return stages.map((entry) => ({ ...entry, finishedAt: entry.finishedAt ?? now }))
-}
-
-/** How long each finished stage took, for events. */
-function toStageTimes(stages: readonly StageProgress[]) {
-  return stages.flatMap(({ stage, startedAt, finishedAt }) => {
-    const seconds = finishedAt === null ? Number.NaN : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000
-    return seconds >= 0 ? [{ stage, seconds }] : []
-  })
 }
 
 /**
@@ -149,7 +122,7 @@ export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
     if (!video) throw notFound('video')
     if (!ACTIVE_STATUSES.includes(video.status))
       throw new AppError('conflict', `Only a video in progress can be cancelled; this one is ${video.status}.`)
-    const stages = finishStages(video.stages, new Date().toISOString())
+    const stages = finishStages(video.stages)
     await appendEvent(tx, { type: 'video.cancelled', ...aboutVideo(video, {}) })
     return setVideo(tx, id, { status: 'cancelled', stages, revision: video.revision + 1 })
   })
@@ -168,22 +141,19 @@ export interface Loss {
 
 /** What `deleteVideo` would delete: frames, and people's saves and pins. */
 export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss> {
-  const { rows } = await db.execute<Record<keyof Loss, string>>(sql`
+  const { rows } = await db.execute<Omit<Loss, 'titles'>>(sql`
     with gone as (select id from frames where video_id = any(${idArray(ids)})),
       lost_saves as (select account_id from saves where frame_id in (select id from gone)),
       lost_pins as (
         select b.account_id from board_items i join boards b on b.id = i.board_id
          where i.frame_id in (select id from gone))
-    select (select count(*) from videos where id = any(${idArray(ids)})) as videos,
-           (select count(*) from gone) as frames,
-           (select count(*) from lost_saves) as saves,
-           (select count(*) from lost_pins) as pins,
-           (select count(*) from (select * from lost_saves union select * from lost_pins) a) as accounts`)
-  const [row] = rows
+    select (select count(*)::int from videos where id = any(${idArray(ids)})) as videos,
+           (select count(*)::int from gone) as frames,
+           (select count(*)::int from lost_saves) as saves,
+           (select count(*)::int from lost_pins) as pins,
+           (select count(*)::int from (select * from lost_saves union select * from lost_pins) a) as accounts`)
   const named = await db.select({ title: videos.title }).from(videos).where(inArray(videos.id, ids)).limit(10)
-  const loss = { videos: 0, frames: 0, saves: 0, pins: 0, accounts: 0 }
-  for (const name of Object.keys(loss) as (keyof typeof loss)[]) loss[name] = Number(row![name])
-  return { ...loss, titles: named.map(({ title }) => title) }
+  return { ...rows[0]!, titles: named.map(({ title }) => title) }
 }
 
 /** Readers of the event log wait for each transaction, so one removes about as many saves and pins at most. */
@@ -212,5 +182,33 @@ export async function deleteVideo(db: Db, id: string): Promise<void> {
     await tx.delete(videos).where(eq(videos.id, id))
     const facts = { frame_count: frameIds.length, upload_key: video.uploadKey }
     await appendEvent(tx, { type: 'video.deleted', ...aboutVideo(video, facts) })
+  })
+}
+
+/** The stages with this one running at `done` of `total`. Earlier stages are finished, later ones dropped. */
+export function advanceStage(
+  stages: readonly StageProgress[],
+  stage: StageProgress['stage'],
+  done: number,
+  total: number | null,
+): StageProgress[] {
+  const now = new Date().toISOString()
+  const at = stages.findIndex((entry) => entry.stage === stage)
+  const before = stages[at]
+  const startedAt = before?.startedAt ?? now
+  const movedAt = before?.done === done ? (before.movedAt ?? startedAt) : now
+  const earlier = at < 0 ? stages : stages.slice(0, at)
+  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, movedAt, done, total }]
+}
+
+function finishStages(stages: readonly StageProgress[], now = new Date().toISOString()): StageProgress[] {
+  return stages.map((entry) => ({ ...entry, finishedAt: entry.finishedAt ?? now }))
+}
+
+/** How long each finished stage took, for events. */
+function toStageTimes(stages: readonly StageProgress[]) {
+  return stages.flatMap(({ stage, startedAt, finishedAt }) => {
+    const seconds = finishedAt === null ? Number.NaN : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000
+    return seconds >= 0 ? [{ stage, seconds }] : []
   })
 }

@@ -3,37 +3,24 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { lockMedia, mayRemoveMedia } from './videos.ts'
 
-/** Younger files may belong to a job that has not written its rows yet. */
-const SPARE_MS = 60 * 60 * 1_000
+/** Younger files may belong to a job, an upload or a draft that has not written its rows yet. */
+export const SPARE_MS = 60 * 60 * 1_000
 const BATCH = 1_000
-
-export interface StorageReport {
-  files: number
-  bytes: number
-  /** Files that no row names and that are old enough to remove. */
-  orphans: number
-  orphan_bytes: number
-  /** Keys of rows whose image is not in the media store, at most 100. */
-  missing: string[]
-  missing_count: number
-  removed: number
-}
 
 /**
  * Compares the media store with the database, both ways. With `remove`, deletes files that no row names, except those
  * younger than an hour.
  */
-export async function checkStorage(
-  db: Db,
-  store: MediaStore,
-  { remove, now = Date.now(), spareMs = SPARE_MS }: { remove: boolean; now?: number; spareMs?: number },
-): Promise<StorageReport> {
-  const report: StorageReport = {
+export async function checkStorage(db: Db, store: MediaStore, { remove }: { remove: boolean }) {
+  const now = Date.now()
+  const report = {
     files: 0,
     bytes: 0,
+    /** Files that no row names and that are old enough to remove. */
     orphans: 0,
     orphan_bytes: 0,
-    missing: [],
+    /** Keys of rows whose image is not in the media store, at most 100. */
+    missing: [] as string[],
     missing_count: 0,
     removed: 0,
   }
@@ -45,7 +32,7 @@ export async function checkStorage(
         batch.map((file) => file.key),
       )
       for (const file of batch) {
-        if (named.has(file.key) || now - file.modifiedAt.getTime() < spareMs) continue
+        if (named.has(file.key) || now - file.modifiedAt.getTime() < SPARE_MS) continue
         report.orphans++
         report.orphan_bytes += file.bytes
         if (remove && (await removeUnnamed(db, store, file.key))) report.removed++

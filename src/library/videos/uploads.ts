@@ -5,6 +5,7 @@ import type { Db } from '../../db/client.ts'
 import { uploadParts, uploads, type VideoRow } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { type MediaStore, tooLarge } from '../../media/media-store.ts'
+import { SPARE_MS } from './storage.ts'
 import { type SubmissionDetails, submitUpload } from './submit.ts'
 import { requireVideo } from './videos.ts'
 
@@ -202,9 +203,6 @@ export async function cancelUpload(db: Db, store: MediaStore, { accountId, id }:
     .returning({ id: uploads.id })
   if (gone.length > 0) await store.deletePrefix(folderOf(id))
 }
-
-/** Parts younger than this may belong to an upload whose row was not read yet. */
-const SPARE_MS = 60 * 60 * 1_000
 
 /** Folders of the media store whose files are put as streams. */
 const STREAMED = ['parts/', 'uploads/', 'drafts/']

@@ -5,7 +5,7 @@ import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../
 import { toImageName } from '../../media/image-name.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import type { Platform } from '../../vocabulary.ts'
-import type { Costs } from '../annotator/vision-spending.ts'
+import { COSTS, type Costs } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 
 /** The operator's view of one video: stages with progress, rate and time left, attempts, and the failure. */
@@ -51,20 +51,13 @@ interface Beside extends Costs {
 }
 
 async function besideOf(db: Db, ids: readonly string[]): Promise<Map<string, Beside>> {
-  const { rows } = await db.execute<{ id: string } & Record<keyof Beside, string>>(sql`
+  const { rows } = await db.execute<{ id: string } & Beside & Record<string, unknown>>(sql`
     select v.id, f.n as frames, r.n as reannotating, c.*
       from unnest(${sql.param([...ids])}::text[]) v(id),
-           lateral (select count(*) as n from frames where video_id = v.id) f,
-           lateral (select count(*) as n from reannotations where video_id = v.id) r,
-           lateral (select count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens,
-                           coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(cost_usd), 0) as cost_usd
-                      from vision_calls where video_id = v.id) c`)
-  return new Map(
-    rows.map(({ id, ...numbers }) => [
-      id,
-      Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value)])) as unknown as Beside,
-    ]),
-  )
+           lateral (select count(*)::int as n from frames where video_id = v.id) f,
+           lateral (select count(*)::int as n from reannotations where video_id = v.id) r,
+           lateral (select ${COSTS} from vision_calls where video_id = v.id) c`)
+  return new Map(rows.map(({ id, ...beside }) => [id, beside]))
 }
 
 async function toReports(db: Db, rows: readonly VideoRow[], now: Date): Promise<VideoReport[]> {

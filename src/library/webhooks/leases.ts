@@ -76,20 +76,9 @@ export interface DuePage {
   deliveries: DueDelivery[]
 }
 
-interface DueRow extends Record<string, unknown> {
-  url: string
-  secret: string
-  old_secret: string | null
-  state: EndpointState
-  failures: number
-  revision: string
-  id: string | null
-  event_id: string
-  round: number
-  tries: number
-  type: string
-  test: DueDelivery['test']
-}
+/** The columns of the delivery are null when none is due. */
+type DueRow = Omit<DuePage, 'secrets' | 'deliveries'> &
+  Omit<DueDelivery, 'id' | 'event'> & { id: string | null; secret: string; old_secret: string | null }
 
 /**
  * Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries in flight.
@@ -104,7 +93,7 @@ export async function loadDue(
   const { rows } = await db.execute<DueRow>(sql`
     select e.url, e.secret, e.state, e.failures, e.updated_at::text as revision,
            case when e.old_secret_until > ${at(now)} then e.old_secret end as old_secret,
-           d.id, d.event_id, d.round, d.tries, d.type, d.test
+           d.id, d.event_id as "eventId", d.round, d.tries, d.type, d.test
       from webhook_endpoints e
       left join lateral (
         select * from webhook_deliveries d
@@ -119,24 +108,19 @@ export async function loadDue(
   if (!first) return undefined
   const cipher = openCipher(options.secretsKeys)
   const due = rows.filter(({ id }) => id !== null)
-  const ids = due.filter(({ test }) => test === null).map((row) => row.event_id)
+  const ids = due.flatMap(({ test, eventId }) => (test === null ? [eventId] : []))
   const events = ids.length > 0 ? await readEventsById(db, ids) : []
   const byId = new Map(events.map((event) => [event.id, event]))
+  const { url, secret, old_secret, state, failures, revision } = first
   return {
-    url: first.url,
-    secrets: [first.secret, first.old_secret].flatMap((one) => (one === null ? [] : [cipher.decrypt(one, endpointId)])),
-    state: first.state,
-    failures: first.failures,
-    revision: first.revision,
-    deliveries: due.map((row) => ({
-      id: Number(row.id),
-      eventId: row.event_id,
-      round: row.round,
-      tries: row.tries,
-      type: row.type,
-      test: row.test,
-      event: byId.get(row.event_id) ?? null,
-    })),
+    url,
+    secrets: [secret, old_secret].flatMap((one) => (one === null ? [] : [cipher.decrypt(one, endpointId)])),
+    state,
+    failures,
+    revision,
+    deliveries: due.map(({ id, eventId, round, tries, type, test }) => {
+      return { id: Number(id), eventId, round, tries, type, test, event: byId.get(eventId) ?? null }
+    }),
   }
 }
 
