@@ -140,3 +140,22 @@ test('a part whose sender had gone before it was read ends, and leaves nothing',
   await expect(putPart(stores.db, store, { accountId, id: upload.id, n: 0, body })).rejects.toThrow('has gone')
   expect(await kept('parts/')).toEqual([])
 })
+
+test('a finish that is repeated while the first still joins finds the same video', async () => {
+  const file = randomBytes(9 * MB)
+  const upload = await open(file)
+  for (const [n, part] of partsOf(file).entries()) await put(upload.id, n, part)
+  const first = Promise.withResolvers<void>()
+  const slow: MediaStore = {
+    ...store,
+    async open(key) {
+      if (key.endsWith('/1')) await first.promise
+      return store.open(key)
+    },
+  }
+  const repeat = finishUpload(stores.db, slow, { accountId, id: upload.id, maxBytes })
+  const { video } = await finishUpload(stores.db, store, { accountId, id: upload.id, maxBytes })
+  first.resolve()
+  expect(await repeat).toMatchObject({ created: false, video: { id: video.id } })
+  expect(await kept('parts/')).toEqual([])
+})

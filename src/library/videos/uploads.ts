@@ -163,7 +163,13 @@ export async function finishUpload(
     throw new AppError('conflict', `Parts are missing: ${missing.slice(0, 20).join(', ')}. Send them, then finish.`)
   }
   const { details } = await requireUpload(db, whose)
-  const found = await joinParts(db, store, { upload, details: details as SubmissionDetails, maxBytes: whose.maxBytes })
+  const joining = joinParts(db, store, { upload, details: details as SubmissionDetails, maxBytes: whose.maxBytes })
+  const found = await joining.catch(async (error: unknown) => {
+    // A repeat that came while the first still joined may find the parts deleted.
+    const { videoId } = await requireUpload(db, whose)
+    if (videoId === null) throw error
+    return { video: await requireVideo(db, videoId), created: false }
+  })
   await db.update(uploads).set({ videoId: found.video.id }).where(eq(uploads.id, id))
   await store.deletePrefix(folderOf(id))
   return found
