@@ -16,7 +16,7 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
 
 /** Whether codes may be sent there: https, a program on the person's own machine, or a known program's address. */
 function isReturnAddress(address: unknown): address is string {
-  if (typeof address !== 'string' || !URL.canParse(address)) return false
+  if (typeof address !== 'string' || !address.isWellFormed() || !URL.canParse(address)) return false
   const { protocol, username, hash } = new URL(address)
   if (username !== '' || hash !== '' || address.length > 2_000) return false
   return protocol === 'https:' || isLoopbackReturn(address) || PRIVATE_RETURNS.has(address)
@@ -47,7 +47,7 @@ export function toPublicClient(given: unknown, { secrets }: { secrets: 'replaced
   if (secrets === 'refused' && !isPublic) return undefined
   if (!Array.isArray(returns) || returns.length === 0 || returns.length > MAX_RETURNS) return undefined
   if (!returns.every(isReturnAddress)) return undefined
-  const shownName = typeof name === 'string' ? cleanText(name).slice(0, MAX_NAME) : ''
+  const shownName = typeof name === 'string' ? cleanText(name).slice(0, MAX_NAME).toWellFormed() : ''
   return {
     client_name: shownName || 'An app without a name',
     redirect_uris: returns,

@@ -224,9 +224,16 @@ describe('a client', () => {
     ['none', []],
     ['no list', 'https://app.example.com'],
     ['a number', [7]],
+    ['half a sign', ['https://app.example.com/\ud83d']],
   ])('is refused with an address where no code may go: %s', async (_what, redirect_uris) => {
     const { status, json } = await register(service, { client_name: 'x', redirect_uris })
     expect([status, json.error]).toEqual([400, 'invalid_redirect_uri'])
+  })
+
+  test('registers under a long name, of which the last sign that fits is cut', async () => {
+    const redirect_uris = ['https://app.example.com/back']
+    const { status, json } = await register(service, { client_name: `${'a'.repeat(79)}😀`, redirect_uris })
+    expect([status, json.client_name]).toEqual([201, `${'a'.repeat(79)}\ufffd`])
   })
 
   test('is told why its request cannot go on, on our page, without being sent anywhere', async () => {

@@ -2,7 +2,7 @@ import { and, eq, gt, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { grants } from '../../db/schema/accounts.ts'
 import { subscriptions } from '../../db/schema/webhooks.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, invalid } from '../../errors.ts'
 import { type Cursor, formatCursor, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { findBreak, findEnd, readEvents } from '../../events/read.ts'
@@ -63,9 +63,10 @@ export async function isVerified(db: DbOrTx, accountId: string, url: string, now
   return (await db.$count(subscriptions, live)) > 0
 }
 
-/** @throws AppError conflict at MAX_SUBSCRIPTIONS */
+/** @throws AppError conflict at MAX_SUBSCRIPTIONS, invalid_request for characters that PostgreSQL cannot keep */
 export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
   const { asked, url, now } = wanted
+  requireStorable(asked.arguments)
   const id = subscriptionIdOf(asked, url)
   return db.transaction(async (tx) => {
     // One at a time for an account, so that counting is safe.
@@ -85,6 +86,14 @@ export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
       ? await replay(tx, row, { ...wanted, from: positionOf(wanted.after), upTo: reached })
       : false
     return { row, cursor: formatCursor(start), truncated }
+  })
+}
+
+function requireStorable(given: Asked['arguments']): void {
+  JSON.stringify(given, (name, value) => {
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
+      throw invalid(name, `${name}: holds a character that cannot be kept, such as NUL. Leave it out.`)
+    return value
   })
 }
 
