@@ -44,8 +44,8 @@ export interface AuthorizationServerOptions extends Omit<ProviderOptions, 'resou
 
 /** Opens the authorization server. Its keys are looked up at the first request. */
 export function openAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
-  const { publicUrl, limits } = options
-  const { resource, path } = protectedResource(publicUrl)
+  const { publicUrl } = options
+  const { resource } = protectedResource(publicUrl)
   let opened: Promise<Provider> | undefined
   const providerOf = () => {
     // Its packages are loaded with the first request.
@@ -57,14 +57,14 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
       })
     return opened
   }
-  const answer = async (req: Request, res: Response, next: NextFunction) => {
+  const answer: Answer = async (req, res, next) => {
     const provider = await providerOf()
     atPublicUrl(publicUrl, req)
     errorsOf.set(req, next)
     await provider.callback()(req, res)
   }
   return {
-    routes: routesOf({ answer, limits, resource, path, options }),
+    routes: routesOf(options, answer),
     async requested(req, res, role) {
       const provider = await providerOf()
       return describeRequest(provider, await interactionOf(provider, publicUrl, req, res), role)
@@ -103,19 +103,8 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
 
 type Answer = (req: Request, res: Response, next: NextFunction) => Promise<void>
 
-function routesOf({
-  answer,
-  limits,
-  resource,
-  path,
-  options: { db, publicUrl, registration },
-}: {
-  answer: Answer
-  limits: RateLimits
-  resource: string
-  path: string
-  options: AuthorizationServerOptions
-}): Routes {
+function routesOf({ db, publicUrl, registration, limits }: AuthorizationServerOptions, answer: Answer): Routes {
+  const { resource, path } = protectedResource(publicUrl)
   const router = openRoutes()
   const paid = limitOpenReads(limits)
   router.get(path, paid, (_req, res) => {

@@ -63,15 +63,14 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
     const headers = headersOf(message)
     const started = performance.now()
     const latency = () => Math.round(performance.now() - started)
-    const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(), timeoutMs)
+    const deadline = AbortSignal.timeout(timeoutMs)
     try {
       const response = await request(allowPrivate ? url : checkUrl(url), {
         method: 'POST',
         dispatcher: agent,
         headers,
         body: message.body,
-        signal: deadline.signal,
+        signal: deadline,
         // One deadline holds for all: connection, head and body.
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -82,10 +81,8 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
       const retryAfter = [response.headers['retry-after']].flat()[0]
       return { status, error: errorOfStatus(status), answer, latencyMs, retryAfter }
     } catch (error) {
-      const found = deadline.signal.aborted ? 'timeout' : errorOf(error)
+      const found = deadline.aborted ? 'timeout' : errorOf(error)
       return { status: null, error: found, answer: null, latencyMs: latency(), retryAfter: undefined }
-    } finally {
-      clearTimeout(timer)
     }
   }
   return { post, close: () => agent.destroy() }

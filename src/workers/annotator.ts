@@ -75,14 +75,13 @@ export async function openModel(
     builds,
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answers ?? answerCache(db),
-    ...(style ? { style } : {}),
+    style,
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
   })
 }
 
 /** Long side of an example's picture. */
 const SIDE = 320
-const MAX_KEPT = 200
 
 /** A style with the pictures of the media store. Undefined without corrections. */
 export function openHouseStyle(
@@ -90,20 +89,7 @@ export function openHouseStyle(
   style: { version: string; corrections: readonly Correction[] } | undefined,
 ): HouseStyle | undefined {
   if (!style || style.corrections.length === 0) return undefined
-  const kept = new Map<string, Promise<string | null>>()
-  return {
-    ...style,
-    pictureOf({ frameId, imageKey }) {
-      const known = kept.get(frameId)
-      if (known) return known
-      const picture = toPicture(store, imageKey)
-      kept.set(frameId, picture)
-      // After an outage of the store the next call asks again.
-      picture.catch(() => kept.delete(frameId))
-      if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!)
-      return picture
-    },
-  }
+  return { ...style, pictureOf: ({ imageKey }) => toPicture(store, imageKey) }
 }
 
 async function toPicture(store: MediaStore, key: string): Promise<string | null> {

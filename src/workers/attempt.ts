@@ -273,7 +273,8 @@ export async function makeScratch(root: string, label: string): Promise<string> 
 }
 
 /** Removes the folders of killed processes of this machine, and every folder older than a day. Returns their number. */
-export async function sweepScratch(root: string, now = Date.now()): Promise<number> {
+export async function sweepScratch(root: string): Promise<number> {
+  const now = Date.now()
   const names = await readdir(root).catch(() => [])
   const startedAt = now - process.uptime() * 1_000
   let removed = 0

@@ -1,6 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Consumer } from '../events/consume.ts'
 import { createPoller } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
+import type { FaultPoint } from './fault-point.ts'
+
+/* What sends to receivers: webhooks of operators, and subscriptions of apps. */
+
+export interface SenderOptions {
+  db: Db
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
+  logger: Logger
+  faultPoint: FaultPoint
+  /** Tests: the clock that decides what is due, the polling interval, and the network. */
+  clock?: (() => Date) | undefined
+  pollMs?: number | undefined
+  wire?: Wire | undefined
+  timeoutMs?: number | undefined
+}
+
+export interface Sender extends Pick<Sending, 'drain' | 'stop'> {
+  /** The consumer of the log that writes deliveries. */
+  consumer: Consumer
+  /** Deletes what is over. */
+  prune(): Promise<void>
+}
 
 /** Sends to one receiver while this process holds its lease. A receiver that hangs delays no other. */
 export interface Lane {

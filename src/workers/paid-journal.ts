@@ -11,14 +11,11 @@ import type { AnnotatorCall } from '../vision/annotator.ts'
 import type { AnswerCache, AnswerKey, CachedAnswer } from '../vision/model/answer-cache.ts'
 
 /** A paid call to settle, or its answer to keep. Both are idempotent. */
-type Entry =
-  | { kind: 'call'; id: number; videoId: string; call: AnnotatorCall }
-  | { kind: 'answer'; key: AnswerKey; answer: CachedAnswer }
-
-const Stored = z.union([
+const Entry = z.union([
   z.object({ kind: z.literal('call'), id: z.number(), videoId: z.string(), call: z.custom<AnnotatorCall>() }),
   z.object({ kind: z.literal('answer'), key: z.custom<AnswerKey>(), answer: z.custom<CachedAnswer>() }),
 ])
+type Entry = z.infer<typeof Entry>
 
 const RETRY_MS = 500
 
@@ -120,7 +117,7 @@ async function loadKept(folder: string, logger: Logger): Promise<Map<string, Ent
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.endsWith('.json')) continue
     try {
-      kept.set(name, Stored.parse(JSON.parse(await readFile(join(folder, name), 'utf8'))))
+      kept.set(name, Entry.parse(JSON.parse(await readFile(join(folder, name), 'utf8'))))
     } catch (error) {
       logger.error({ err: error, name }, 'paid answer on disk cannot be read')
     }

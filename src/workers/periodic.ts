@@ -1,6 +1,87 @@
+import type { Config } from '../config.ts'
+import { findHeldBack } from '../events/read.ts'
+import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
+import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
+import { sweepDrafts } from '../library/films/drafts.ts'
+import { backfillGrammar } from '../library/films/films.ts'
+import { finishMoves } from '../library/techniques/vocabulary.ts'
+import { checkStorage } from '../library/videos/storage.ts'
+import { sweepUploads } from '../library/videos/uploads.ts'
 import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { recountAnalytics } from '../projections/analytics/recount.ts'
+import { type ReconcileDeps, reconcileJobs } from './dispatch.ts'
+import type { FaultPoint } from './fault-point.ts'
+import type { Sender } from './lanes.ts'
+import { enqueueDrafts } from './measure-draft.ts'
+import type { OpenProjection } from './projection.ts'
+import type { BatchDeps } from './run-batches.ts'
+import type { Webhooks } from './webhooks.ts'
 
-export interface PeriodicTask {
+const MINUTE = 60_000
+/** How often new events are counted. `restAfter` makes it less often on a day of a million events. */
+const COUNT_MS = 5_000
+
+interface TaskDeps extends ReconcileDeps {
+  store: MediaStore
+  projection: OpenProjection
+  webhooks: Webhooks
+  subscriptions: Sender
+  reconcileMs: number
+  pollMs: number
+  faultPoint: FaultPoint
+}
+
+export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
+  const { db, store, logger, projection, webhooks, subscriptions, reconcileMs, pollMs, faultPoint } = deps
+  const countAnalytics = (signal: AbortSignal) =>
+    recountAnalytics(db, { signal, beforeCommit: () => faultPoint('analytics-counted') })
+  return [
+    repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) => reconcileJobs(deps, signal)),
+    repeatEvery(pollMs, 'enqueue drafts', logger, () => enqueueDrafts(deps)),
+    repeatEvery(5 * MINUTE, 'delete old drafts', logger, () => sweepDrafts(db, store)),
+    repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
+    repeatEvery(reconcileMs, 'finish moves of techniques', logger, (signal) => finishMoves(db, signal)),
+    repeatEvery(MINUTE, 'check the event log', logger, async () => {
+      const held = await findHeldBack(db)
+      if (held && Date.now() - held.since.getTime() > MINUTE)
+        logger.warn(held, 'events held back by an open transaction')
+    }),
+    repeatEvery(COUNT_MS, 'count analytics', logger, restAfter(countAnalytics)),
+    repeatEvery(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
+    repeatEvery(60 * MINUTE, 'delete expired rows', logger, async () => {
+      await deleteExpired(db)
+      await sweepUploads(db, store)
+    }),
+    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, async () => {
+      await webhooks.prune()
+      await subscriptions.prune()
+    }),
+    repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
+    repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
+    repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
+    repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
+      await checkStorage(db, store, { remove: true })
+      await deleteUnusedAnswers(db)
+    }),
+  ]
+}
+
+/** Runs batches at the vision endpoint. Also collects the answers of batches that an earlier setting sent. */
+export function startBatches(
+  { vision }: Pick<Config, 'vision'>,
+  { batchMs = MINUTE, ...deps }: Omit<BatchDeps, 'rules' | 'endpoint'> & { batchMs?: number | undefined },
+): PeriodicTask[] {
+  if (!vision) return []
+  const run = async () => {
+    // Not at the top: sharp takes 10 MB, which a worker without a model does not need.
+    const { runBatches } = await import('./run-batches.ts')
+    await runBatches({ ...deps, rules: vision })
+  }
+  return [repeatEvery(batchMs, 'run batches', deps.logger, run)]
+}
+
+interface PeriodicTask {
   /** Aborts the current run; resolves when it has ended. */
   stop(): Promise<void>
 }
@@ -9,7 +90,7 @@ export interface PeriodicTask {
  * Runs a task now and every `ms`, one run at a time. A timer, not a scheduler of the queue, so that its pace does not
  * depend on Redis.
  */
-export function repeatEvery(
+function repeatEvery(
   ms: number,
   name: string,
   logger: Logger,
@@ -42,7 +123,7 @@ export function repeatEvery(
 }
 
 /** Skips runs until 20 times the last run's duration has passed, so that a long task takes 5 % of the time. */
-export function restAfter(act: (signal: AbortSignal) => Promise<unknown>): (signal: AbortSignal) => Promise<void> {
+function restAfter(act: (signal: AbortSignal) => Promise<unknown>): (signal: AbortSignal) => Promise<void> {
   let restsUntil = 0
   return async (signal) => {
     const started = performance.now()

@@ -1,6 +1,3 @@
-import type { Config } from '../config.ts'
-import type { Db } from '../db/client.ts'
-import type { Consumer } from '../events/consume.ts'
 import {
   claimSubscriptions,
   type DueDelivery,
@@ -18,31 +15,10 @@ import {
 } from '../library/subscriptions/deliveries.ts'
 import { type MatchVideo, toOccurrence, WATCHED } from '../library/subscriptions/kinds.ts'
 import { pruneSubscriptions } from '../library/subscriptions/subscribe.ts'
-import type { Logger } from '../logger.ts'
-import type { Wire } from '../outbound/checked-connection.ts'
 import { openPostgresSearch } from '../search/postgres/search.ts'
 import { matchVideo } from '../search/video-matches.ts'
 import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
-import type { FaultPoint } from './fault-point.ts'
-import { runLanes, type Sending } from './lanes.ts'
-
-export interface SubscriptionOptions {
-  db: Db
-  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
-  logger: Logger
-  faultPoint: FaultPoint
-  pollMs?: number | undefined
-  /** Tests: the clock that decides what is due, and the network. */
-  clock?: (() => Date) | undefined
-  wire?: Wire | undefined
-  timeoutMs?: number | undefined
-}
-
-export interface Subscriptions extends Pick<Sending, 'drain' | 'stop'> {
-  /** The consumer of the log that writes deliveries. */
-  consumer: Consumer
-  prune(): Promise<void>
-}
+import { runLanes, type Sender, type SenderOptions, type Sending } from './lanes.ts'
 
 const TIMEOUT_MS = 10_000
 const IN_FLIGHT = 4
@@ -54,7 +30,7 @@ const EARLY_WAIT_MS = 2_000
  * Tells apps of what they asked for. Any number of processes may run it: each leases a subscription while it sends, so
  * that a receiver that hangs delays no other. Delivery is at least once, with the same id and bytes.
  */
-export function openSubscriptions(options: SubscriptionOptions): Subscriptions {
+export function openSubscriptions(options: SenderOptions): Sender {
   const { db, logger, faultPoint, pollMs = 1_000, clock = () => new Date() } = options
   const stopping = new AbortController()
   const serve = openServer({ ...options, clock, stop: stopping.signal })
@@ -92,7 +68,7 @@ export function openSubscriptions(options: SubscriptionOptions): Subscriptions {
 }
 
 /** Sends one page of a leased subscription, and gives the lease back. */
-function openServer(options: SubscriptionOptions & { clock: () => Date; stop: AbortSignal }) {
+function openServer(options: SenderOptions & { clock: () => Date; stop: AbortSignal }) {
   const { db, config, faultPoint, clock, stop } = options
   const search = openPostgresSearch(db.$client)
   const match: MatchVideo = (asked, videoId) => matchVideo(search, asked, videoId)

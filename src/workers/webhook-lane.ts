@@ -1,28 +1,15 @@
-import type { Config } from '../config.ts'
-import type { Db, DbOrTx } from '../db/client.ts'
+import type { DbOrTx } from '../db/client.ts'
 import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../events/catalogue.ts'
 import { currentVersion, toCloudEvent } from '../events/cloud-event.ts'
 import { positionOfPrevious } from '../events/positions.ts'
 import { createPoller } from '../events/waiting.ts'
 import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
-import type { Logger } from '../logger.ts'
-import type { Wire } from '../outbound/checked-connection.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 import { openSigner, type Signer } from '../webhooks/secrets.ts'
-import type { FaultPoint } from './fault-point.ts'
-import type { Lane } from './lanes.ts'
+import type { Lane, SenderOptions } from './lanes.ts'
 
-export interface LaneOptions {
-  db: Db
-  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
-  logger: Logger
-  faultPoint: FaultPoint
-  clock: () => Date
-  pollMs: number
-  wire?: Wire | undefined
-  timeoutMs?: number | undefined
-}
+type LaneOptions = SenderOptions & Required<Pick<SenderOptions, 'clock' | 'pollMs'>>
 
 /** Records an attempt. Undefined when the lease had ended. */
 export type RecordAttempt = (attempt: Attempt) => Promise<Recorded | undefined>

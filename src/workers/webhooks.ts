@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { isConnectionLoss } from '../db/client.ts'
-import type { Consumer } from '../events/consume.ts'
 import { catchUp, pruneDeliveries, writeDeliveries } from '../library/webhooks/deliveries.ts'
 import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
 import {
@@ -15,21 +14,23 @@ import {
 import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { UndecryptableSecret } from '../webhooks/secrets.ts'
-import { runLanes, type Sending } from './lanes.ts'
-import { type LaneOptions, openLane, type RecordAttempt, type WebhookLane } from './webhook-lane.ts'
+import { runLanes, type Sender, type SenderOptions, type Sending } from './lanes.ts'
+import { openLane, type RecordAttempt, type WebhookLane } from './webhook-lane.ts'
+
+interface SendingOptions extends SenderOptions {
+  /** Tests: the randomness of the schedule. */
+  random?: (() => number) | undefined
+}
 
 export interface WebhookOptions extends SendingOptions {
-  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys' | 'smtpUrl'>
+  config: SendingOptions['config'] & Pick<Config, 'smtpUrl'>
   /** Tests: instead of the mail server of the settings. */
   mailer?: Mailer | undefined
 }
 
-export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
-  /** The consumer of the log that writes deliveries. */
-  consumer: Consumer
+export interface Webhooks extends Sender {
   /** Notifies owners of endpoints that have failed for days. */
   tellOwners(): Promise<void>
-  prune(): Promise<void>
 }
 
 const MAIL_AGAIN_MS = 3_600_000
@@ -94,13 +95,6 @@ function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string
       ...(paused ? [`To resume it: frames webhooks resume ${id}`] : []),
     ].join('\n\n'),
   }
-}
-
-export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
-  /** Tests: the clock that decides what is due, the randomness of the schedule, the polling interval. */
-  clock?: (() => Date) | undefined
-  random?: (() => number) | undefined
-  pollMs?: number | undefined
 }
 
 /**

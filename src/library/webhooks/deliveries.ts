@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { type DeliveryState, webhookDeliveries, webhookEndpoints } from '../../db/schema/webhooks.ts'
 import { invalid, notFound } from '../../errors.ts'
@@ -164,35 +164,32 @@ export async function loadDelivery(db: DbOrTx, endpointId: string, eventId: stri
   return delivery
 }
 
-interface DeliveryRow extends Record<string, unknown> {
+/** Times come from raw queries as text. */
+type DeliveryRow = Pick<DeliveryEntry, 'eventId' | 'type' | 'state'> & {
   id: string
-  event_id: string
-  type: string
-  state: DeliveryState
-  next_at: string
-  created_at: string
-  finished_at: string | null
+  nextAt: string
+  createdAt: string
+  finishedAt: string | null
   attempts: (Omit<AttemptEntry, 'at'> & { at: string })[]
 }
 
-async function selectDeliveries(db: DbOrTx, where: ReturnType<typeof sql>, limit: number): Promise<DeliveryEntry[]> {
+async function selectDeliveries(db: DbOrTx, where: SQL, limit: number): Promise<DeliveryEntry[]> {
   const { rows } = await db.execute<DeliveryRow>(sql`
-    select d.*, coalesce(a.list, '[]') as attempts
+    select d.id, d.event_id as "eventId", d.type, d.state, d.next_at as "nextAt", d.created_at as "createdAt",
+           d.finished_at as "finishedAt", coalesce(a.list, '[]') as attempts
       from (select * from webhook_deliveries where ${where} order by id desc limit ${limit}) d
       left join lateral (
         select json_agg(json_build_object('at', at, 'status', status, 'latencyMs', latency_ms, 'error', error,
                                           'answer', answer) order by id) as list
           from webhook_attempts where delivery_id = d.id) a on true
      order by d.id desc`)
-  return rows.map((row) => ({
-    eventId: row.event_id,
-    id: Number(row.id),
-    type: row.type,
-    state: row.state,
-    nextAt: row.state === 'waiting' ? new Date(row.next_at) : null,
-    createdAt: new Date(row.created_at),
-    finishedAt: row.finished_at === null ? null : new Date(row.finished_at),
-    attempts: row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
+  return rows.map(({ id, nextAt, createdAt, finishedAt, attempts, ...row }) => ({
+    ...row,
+    id: Number(id),
+    nextAt: row.state === 'waiting' ? new Date(nextAt) : null,
+    createdAt: new Date(createdAt),
+    finishedAt: finishedAt === null ? null : new Date(finishedAt),
+    attempts: attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
   }))
 }
 
