@@ -14,18 +14,17 @@ import type { Logger } from '../logger.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
 import type { FaultPoint } from './fault-point.ts'
 
-export interface DispatchDeps {
+interface DispatchDeps {
   db: Db
   queues: Queues
   /** The annotator whose answers complete a video. It is the same in all processes, whatever their own settings. */
   activeAnnotator: () => Promise<AnnotatorTarget>
-  faultPoint: FaultPoint
 }
 
 export type AnnotatorTarget = Pick<ActiveAnnotator, 'version' | 'batchSize'>
 
 /** Turns events into jobs. An event is only a signal: Postgres says which jobs are needed now. */
-export function dispatchConsumer(deps: DispatchDeps): Consumer {
+export function dispatchConsumer(deps: DispatchDeps & { faultPoint: FaultPoint }): Consumer {
   return {
     name: 'dispatch',
     types: ['video.submitted', 'frames.extracted', 'frames.reannotation_requested', 'video.deleted'],
@@ -84,12 +83,9 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
   return jobs
 }
 
-export interface ReconcileDeps {
-  db: Db
-  queues: Queues
+/** Work that waits for another annotator, from before a change of settings, is assigned to the active one. */
+export interface ReconcileDeps extends DispatchDeps {
   logger: Logger
-  /** The annotator to use. Work that waits for another one, from before a change of settings, is assigned to it. */
-  activeAnnotator: () => Promise<AnnotatorTarget>
 }
 
 /** Back-fill jobs in Redis at most. The rest waits in Postgres and follows as they finish. */

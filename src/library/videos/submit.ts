@@ -157,11 +157,7 @@ function through(body: Readable, see: (chunk: Buffer) => void): Readable {
 }
 
 /** A video that the library has already. */
-export interface KnownVideo {
-  id: string
-  title: string
-  status: VideoRow['status']
-}
+export type KnownVideo = Pick<VideoRow, 'id' | 'title' | 'status'>
 
 /** The videos that the library has already, by their source keys (`ResolvedSource.key`, `sha256:<hex>`). */
 export async function findKnown(db: Db, keys: readonly string[]): Promise<Map<string, KnownVideo>> {

@@ -21,17 +21,12 @@ const MAX_UPLOADS = 20
 /** An upload without a new part for this long is deleted. */
 const UPLOAD_HOURS = 24
 
-export interface Upload {
-  id: string
-  filename: string
-  bytes: number
-  sha256: string | null
-  partBytes: number
+type UploadRow = typeof uploads.$inferSelect
+
+export interface Upload extends Pick<UploadRow, 'id' | 'filename' | 'bytes' | 'sha256' | 'partBytes' | 'videoId'> {
   parts: number
   /** The numbers of the parts received. */
   received: number[]
-  /** Set once it is finished. */
-  videoId: string | null
 }
 
 interface Whose {
@@ -110,17 +105,16 @@ export async function listUploads(db: Db, accountId: string): Promise<Upload[]> 
 
 const folderOf = (id: string) => `parts/${id}/`
 
-interface NewPart {
-  n: number
-  body: Readable
-}
-
 /**
  * Stores one part; a repeat replaces it.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
-export async function putPart(db: Db, store: MediaStore, { n, body, ...whose }: Whose & NewPart): Promise<void> {
+export async function putPart(
+  db: Db,
+  store: MediaStore,
+  { n, body, ...whose }: Whose & { n: number; body: Readable },
+): Promise<void> {
   // Its sender may leave before the media store reads it. The store sees the error once it does.
   body.on('error', () => undefined)
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
