@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { toEdl, toMarkerEdl } from './edl.ts'
-import { toFcpxml } from './fcpxml.ts'
+import { toEdl, toMarkerEdl } from './edit-lists.ts'
+import { toFcpxml, toXmeml } from './final-cut.ts'
 import { toOtio } from './otio.ts'
 import { type Clip, checkTimeline, type Media, type Timeline, TimelineRefused } from './timeline.ts'
-import { toXmeml } from './xmeml.ts'
 
 const PAL = { num: 25, den: 1 }
 const NTSC30 = { num: 30_000, den: 1001 }

@@ -5,11 +5,10 @@ import type { LoadedBoard } from '../library/collections/boards.ts'
 import { type Film, loadFilms } from '../library/films/films.ts'
 import type { Parameters as ParameterTable, Values } from '../parameters.ts'
 import type { LibrarySearch, SequenceQuery } from '../search/library-search.ts'
-import { toEdl, toMarkerEdl } from '../timeline/edl.ts'
-import { toFcpxml } from '../timeline/fcpxml.ts'
+import { toEdl, toMarkerEdl, toShotList } from '../timeline/edit-lists.ts'
+import { toFcpxml, toXmeml } from '../timeline/final-cut.ts'
 import { toOtio } from '../timeline/otio.ts'
 import { canDrop, parseTimecode, type Rate, TIMECODE, toFrame, toRate } from '../timeline/rate.ts'
-import { toShotList } from '../timeline/shot-list.ts'
 import {
   type Clip,
   checkTimeline,
@@ -19,7 +18,6 @@ import {
   type Timeline,
   TimelineRefused,
 } from '../timeline/timeline.ts'
-import { toXmeml } from '../timeline/xmeml.ts'
 import { toBoardWithItems } from './collections.ts'
 import { csvCell } from './export.ts'
 import type { PublicFrame } from './frame.ts'

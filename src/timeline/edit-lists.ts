@@ -1,5 +1,14 @@
 import { framesOfADay, sameRate, toTimecode } from './rate.ts'
-import { lengthOf, mediaOf, oneLine, type PlacedClip, placeClips, type Timeline, TimelineRefused } from './timeline.ts'
+import {
+  lengthOf,
+  type Marker,
+  mediaOf,
+  oneLine,
+  type PlacedClip,
+  placeClips,
+  type Timeline,
+  TimelineRefused,
+} from './timeline.ts'
 
 /** The most that three digits count: of events, and of the frames of a dissolve. */
 const MAX_EVENTS = 999
@@ -32,12 +41,12 @@ export function toEdl(timeline: Timeline): string {
 export function toMarkerEdl(timeline: Timeline): string {
   const byFrame = new Map<number, string[]>()
   for (const { at, from, markers, media } of placeClips(timeline))
-    for (const { frame, name, note } of markers) {
+    for (const marker of markers) {
       const offset = Math.round(
-        ((frame - from) * media.rate.den * timeline.rate.num) / (media.rate.num * timeline.rate.den),
+        ((marker.frame - from) * media.rate.den * timeline.rate.num) / (media.rate.num * timeline.rate.den),
       )
       const place = Math.min(at + offset, lengthOf(timeline) - 1)
-      byFrame.set(place, [...(byFrame.get(place) ?? []), note === '' ? name : `${name}: ${note}`])
+      byFrame.set(place, [...(byFrame.get(place) ?? []), textOf(marker)])
     }
   refuseManyEvents(byFrame.size)
   const events = [...byFrame].map(([place, names], n) => {
@@ -110,4 +119,29 @@ function reelsOf(timeline: Timeline): Map<string, string> {
       return [id, `${letters.slice(0, 5) || 'FILM'}${String(n + 1).padStart(3, '0')}`]
     }),
   )
+}
+
+const COLUMNS = [
+  ...['number', 'name', 'film', 'file', 'url', 'source_in', 'source_out', 'record_in', 'record_out'],
+  ...['seconds', 'rate', 'transition_frames', 'markers'],
+]
+
+/** A shot list for a spreadsheet: a row a clip, times as timecode. */
+export function toShotList(timeline: Timeline): readonly (readonly (string | number | null)[])[] {
+  const rows = placeClips(timeline).map((clip, n) => {
+    const { name, media, from, to, at, length, mix, markers } = clip
+    const record = [at, at + length].map((frame) => label(timeline, timeline.start + frame))
+    const seconds = Math.round(((to - from) * media.rate.den * 1000) / media.rate.num) / 1000
+    const fps = Math.round((media.rate.num / media.rate.den) * 1000) / 1000
+    const mixed = mix ? mix.before + mix.behind : 0
+    return [
+      ...[n + 1, name, media.title, media.fileName, media.url, ...sourceLabels(clip, from, to), ...record],
+      ...[seconds, fps, mixed, markers.map(textOf).join(' / ')],
+    ]
+  })
+  return [COLUMNS, ...rows]
+}
+
+function textOf({ name, note }: Marker): string {
+  return note === '' ? name : `${name}: ${note}`
 }
