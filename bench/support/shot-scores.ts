@@ -6,8 +6,8 @@ import { decodeVideo } from '../../src/video/extract/decode.ts'
 import { createFilmMeter } from '../../src/video/extract/film-meter.ts'
 import { probeVideo } from '../../src/video/extract/probe.ts'
 import type { Boundary } from '../../src/video/shots/boundary.ts'
-import { createShotDetector, HISTORY_FRAMES } from '../../src/video/shots/detector.ts'
-import { createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../../src/video/shots/features.ts'
+import { createShotDetector } from '../../src/video/shots/detector.ts'
+import { createFrameMeter, type FrameFeatures } from '../../src/video/shots/features.ts'
 import { type Clip, capture, type Transition } from './clips.ts'
 import { round } from './stats.ts'
 
@@ -79,7 +79,6 @@ export async function findOurs(path: string, cutting?: Cutting): Promise<{ found
   const times: number[] = []
   const boundaries: Boundary[] = []
   let decoded = 0
-  const memory = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
   const scratchDir = await mkdtemp(join(tmpdir(), 'bench-shots-'))
   try {
     const options = { file: path, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 3600 } }
@@ -90,9 +89,8 @@ export async function findOurs(path: string, cutting?: Cutting): Promise<{ found
         decoded++
         if (skipped !== undefined) return
         const tMs = stampMs - ((decoded - 1 - times.length) * 1000) / probe.fps
-        const at = (times.length % HISTORY_FRAMES) * KEPT_BYTES
         times.push(tMs)
-        const frame = meter.measure(tMs, data, memory.subarray(at, at + KEPT_BYTES))
+        const frame = meter.measure(tMs, data)
         cutting?.take(frame)
         boundaries.push(...detector.push(frame))
       },

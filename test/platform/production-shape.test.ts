@@ -177,10 +177,10 @@ describe('Dockerfile', () => {
     const decoders = [...sound, ...codecs.map((name) => (name === 'av1' ? 'libdav1d' : name))]
     expect(flags('decoder').sort()).toEqual(decoders.sort())
     const demuxers = flags('demuxer')
-    const formats = /^const FORMATS = '(.*)'/m.exec(source('ffmpeg.ts'))![1]!.split(',')
+    const formats = /^const FORMATS = '(.*)'/m.exec(source('../programs.ts'))![1]!.split(',')
     // The others are further names of the first two.
     expect(formats.filter((name) => demuxers.includes(name)).sort()).toEqual(demuxers.sort())
-    const graphs = source('decode-arguments.ts') + source('stamps.ts') + source('sound.ts')
+    const graphs = source('decode-arguments.ts') + source('sound.ts')
     const own = flags('filter')
     const used = own.filter((name) => new RegExp(`\\b${name}=`).test(graphs))
     expect(used.sort()).toEqual(own.sort())

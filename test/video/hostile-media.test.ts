@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
 import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
-import { inputOptions } from '../../src/video/extract/ffmpeg.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
+import { inputOptions } from '../../src/video/programs.ts'
 
 /** Every failure code of a file. Document a new one too. */
 const CODES = [

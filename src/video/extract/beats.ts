@@ -21,25 +21,12 @@ const TIGHTNESS = 100
 
 export const NO_BEAT = { tempo_bpm: null, cuts_on_beats: null, cuts_on_beats_by_chance: null } as const
 
-interface Beat {
-  bpm: number
-  /** Seconds, rising. */
-  beats: number[]
-}
-
-/** Hears the onsets of a sound, then tells its beat. */
-export interface BeatMeter {
-  /** Samples of 16 bits, little-endian; a piece may end within one. */
-  add(bytes: Uint8Array): void
-  /** Null where no beat is steady enough. */
-  beat(): Beat | null
-}
-
 /**
- * Onsets are rises of the logarithmic mel spectrum, the tempo their autocorrelation, beats the best path through both.
+ * Hears the onsets of a sound, then tells its beat. Onsets are rises of the logarithmic mel spectrum, the tempo their
+ * autocorrelation, beats the best path through both.
  * Source: D. Ellis, Beat Tracking by Dynamic Programming, Journal of New Music Research 36, 2007.
  */
-export function createBeatMeter(): BeatMeter {
+export function createBeatMeter() {
   const onsets: number[] = []
   const heard = new Float64Array(WINDOW)
   const bandsOf = createBands()
@@ -56,7 +43,8 @@ export function createBeatMeter(): BeatMeter {
   }
 
   return {
-    add(bytes) {
+    /** Samples of 16 bits, little-endian; a piece may end within one. */
+    add(bytes: Uint8Array): void {
       for (let n = 0; n < bytes.length; n++) {
         const byte = bytes[n]!
         if (low === null) low = byte
@@ -67,7 +55,8 @@ export function createBeatMeter(): BeatMeter {
         }
       }
     },
-    beat() {
+    /** The beats in seconds, rising. Null where no beat is steady enough. */
+    beat(): { bpm: number; beats: number[] } | null {
       const period = periodOf(onsets)
       if (period === null) return null
       return { bpm: Math.round((600 * HOPS_A_SECOND) / period) / 10, beats: beatsOf(onsets, period) }

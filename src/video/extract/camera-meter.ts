@@ -39,15 +39,8 @@ interface Pair {
   motion: Motion | null
 }
 
-export interface CameraMeter {
-  /** The next frame of the film. */
-  add(frame: FrameFeatures): void
-  /** How the camera moves in a stretch without transitions. */
-  move(clean: { startMs: number; endMs: number }): CameraMove
-}
-
 /** Tells how the camera moves, from pairs of pictures a fifth of a second apart. Held pictures cost nothing. */
-export function createCameraMeter(): CameraMeter {
+export function createCameraMeter() {
   const pairs: Pair[] = []
   let [before, after] = [scaledPicture(), scaledPicture()]
   let beforeMs = Number.NaN
@@ -79,7 +72,8 @@ export function createCameraMeter(): CameraMeter {
   }
 
   return {
-    add({ tMs, picture, difference }) {
+    /** The next frame of the film. */
+    add({ tMs, picture, difference }: FrameFeatures): void {
       if (Number.isNaN(beforeMs)) {
         setPicture(before, picture)
         beforeMs = fromMs = seenMs = tMs
@@ -96,7 +90,8 @@ export function createCameraMeter(): CameraMeter {
       if (tMs - fromMs < (last ? SPACING_MS : CLOSE_MS) - SLACK_MS) return
       close(tMs, picture)
     },
-    move({ startMs, endMs }) {
+    /** How the camera moves in a stretch without transitions. */
+    move({ startMs, endMs }: { startMs: number; endMs: number }): CameraMove {
       // A pair up to the end compares with the next shot. Both ends are rounded.
       const from = firstFrom(pairs, (pair) => pair.fromMs >= startMs - 1)
       const end = firstFrom(pairs, (pair) => pair.toMs >= endMs - 1)

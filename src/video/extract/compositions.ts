@@ -1,10 +1,19 @@
 import type { FrameRest } from '../../vocabulary.ts'
-import { isBlank } from '../shots/blank.ts'
-import { compareEdges } from '../shots/compare.ts'
-import { addStep, type BuildStep, stepOf } from './build-steps.ts'
-import { changedBlocks, edgesOf, isBrief, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
+import { compareEdges, isBlank } from '../shots/compare.ts'
+import type { FrameFeatures } from '../shots/features.ts'
+import {
+  changedBlocks,
+  edgesOf,
+  HELD_MS,
+  isBrief,
+  isDrawn,
+  isHalt,
+  isPartOf,
+  LIMITS,
+  relate,
+} from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
-import { HELD_MS } from './rest-meter.ts'
+import { shrinkPicture, type YuvPicture } from './measure.ts'
 
 /**
  * A stretch of a drawn shot in which the picture is complete and at rest. States that are only steps of a build-up are
@@ -243,4 +252,42 @@ function isHeld({ held }: PickCandidate): boolean {
 function isCutOff(still: PickCandidate, next: PickCandidate): boolean {
   const { edges, kept } = compareEdges(still.features.picture, next.features.picture)
   return kept < edges / 2
+}
+
+/** A state of a build-up: a small picture of it. Its full picture is given back. */
+interface BuildStep {
+  features: FrameFeatures
+  edges: number
+  small: YuvPicture
+}
+
+/** Width of a step's picture. */
+const STEP_WIDTH = 240
+/** States that are remembered of one build-up. */
+const MOST = 12
+/** A state that shows more of the whole is no step of its own. */
+const NEARLY_WHOLE = 0.92
+
+function stepOf({ features, picture }: Pick<PickCandidate, 'features' | 'picture'>, edges: number): BuildStep {
+  return { features, edges, small: shrinkPicture(picture, STEP_WIDTH) }
+}
+
+/** Adds a state. When there are many, every second one is forgotten. */
+function addStep(steps: readonly BuildStep[], step: BuildStep): BuildStep[] {
+  const all = [...steps, step]
+  return all.length <= MOST ? all : all.filter((_, n) => n % 2 === 0)
+}
+
+/** At most two states, in their order: about a third and two thirds of what the whole shows. */
+export function chooseSteps(steps: readonly BuildStep[], whole: Omit<BuildStep, 'small'>): YuvPicture[] {
+  // Until the barest state something else was leaving.
+  const barest = Math.min(...steps.map(({ edges }) => edges))
+  const grown = steps.slice(steps.findLastIndex(({ edges }) => edges === barest))
+  const parts = grown.filter(
+    ({ edges, features }) => edges < NEARLY_WHOLE * whole.edges && isPartOf(features, whole.features),
+  )
+  const nearest = (share: number) =>
+    parts.toSorted((a, b) => Math.abs(a.edges - share * whole.edges) - Math.abs(b.edges - share * whole.edges))[0]
+  const chosen = new Set([nearest(1 / 3), nearest(2 / 3)])
+  return parts.filter((step) => chosen.has(step)).map(({ small }) => small)
 }

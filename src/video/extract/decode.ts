@@ -1,15 +1,14 @@
-import type { ChildProcess } from 'node:child_process'
 import { closeSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { MediaError } from '../../errors.ts'
+import { collectTail, ended, type MediaTools, openPipes, readPieces, startLimited } from '../programs.ts'
 import { PICTURE_BYTES } from '../shots/features.ts'
-import { decodeArguments, toImageSize, toneMapFilters } from './decode-arguments.ts'
-import { collectTail, ended, type MediaTools, startLimited } from './ffmpeg.ts'
+import { decodeArguments, readStamps, type Stamp, toImageSize, toneMapFilters } from './decode-arguments.ts'
 import type { YuvPicture } from './measure.ts'
-import { openPipes, readPieces } from './pipes.ts'
 import type { Probe } from './probe.ts'
-import { readStamps, type Stamp } from './stamps.ts'
+
+const STANDSTILL_MS = 120_000
 
 export interface DecodeOptions extends MediaTools {
   file: string
@@ -75,21 +74,23 @@ export async function decodeVideo(
   closeSync(small!.writeFd)
   closeSync(full!.writeFd)
   const tail = collectTail(child)
-  const end = ended(child)
-  const guard = guardChild(child, options.signal)
+  const stopping = new AbortController()
+  const stop = (reason: unknown) => stopping.abort(reason)
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+  const end = ended(child, { signal })
   const sources: Array<Socket | Readable> = []
   const colorSpace = toneMap ? 'bt709' : probe.colorSpace
-  const sinks = start({ colorSpace, stop: guard.stop, hold: holdSources(sources) })
+  const hold = (held: boolean) => {
+    for (const source of sources) held ? source.pause() : source.resume()
+  }
+  const sinks = start({ colorSpace, stop, hold })
   const pairs = pairFrames(sinks)
-  const watch = watchProgress(
-    () => pairs.arrived,
-    limits.standstillMs ?? STANDSTILL_MS,
-    () => {
-      const message = 'The machine was too busy to decode the video. Retry it later.'
-      guard.stop(new MediaError('timed_out', message, { retryable: true }))
-    },
-  )
-
+  let seen = 0
+  const watch = setInterval(() => {
+    const message = 'The machine was too busy to decode the video. Retry it later.'
+    if (pairs.arrived === seen) stop(new MediaError('timed_out', message, { retryable: true }))
+    seen = pairs.arrived
+  }, limits.standstillMs ?? STANDSTILL_MS)
   const stampData = child.stdio[4] as Readable
   readStamps(stampData, probe.fps, pairs.addStamp)
   const stillBytes = (size.width * size.height * 3) / 2
@@ -104,59 +105,15 @@ export async function decodeVideo(
 
   try {
     const [outcome] = await Promise.all([end, smallData.ended, fullData.ended])
-    if (guard.failure) throw guard.failure
+    signal.throwIfAborted()
     if (outcome.failed) throw outcome.failed
     if (outcome.code === 127 || outcome.code === 126) throw new Error('ffmpeg was not found. Install ffmpeg.')
     if (pairs.count === 0 || outcome.code !== 0) throw toDecodeError(tail(), outcome)
     return tail()
   } finally {
-    watch.stop()
-    guard.release()
+    clearInterval(watch)
     smallData.socket.destroy()
     fullData.socket.destroy()
-  }
-}
-
-const STANDSTILL_MS = 120_000
-
-/** Calls `onStandstill` when `count` has not grown for `ms`. */
-function watchProgress(count: () => number, ms: number, onStandstill: () => void) {
-  let seen = 0
-  const timer = setInterval(() => {
-    if (count() === seen) onStandstill()
-    seen = count()
-  }, ms)
-  return { stop: () => clearInterval(timer) }
-}
-
-/** Kills the child on abort and on `stop`, and keeps the first reason. */
-function guardChild(child: ChildProcess, signal: AbortSignal) {
-  let failure: unknown = null
-  const stop = (reason: unknown) => {
-    failure ??= reason
-    child.kill('SIGKILL')
-  }
-  const abort = () => stop(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  if (signal.aborted) abort()
-  return {
-    stop,
-    get failure() {
-      return failure
-    },
-    release() {
-      signal.removeEventListener('abort', abort)
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    },
-  }
-}
-
-function holdSources(sources: ReadonlyArray<Socket | Readable>): Decoding['hold'] {
-  let held = false
-  return (value) => {
-    if (value === held) return
-    held = value
-    for (const source of sources) held ? source.pause() : source.resume()
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { compareEdges } from '../shots/compare.ts'
-import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
+import { HISTORY_FRAMES } from '../shots/detector.ts'
+import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_PIXELS, PICTURE_WIDTH } from '../shots/features.ts'
 
 /** How drawn pictures compare: motion graphics, slides and screens, whose grounds are flat and without noise. */
 
@@ -133,4 +134,39 @@ export function isDrawn({ picture }: Pick<FrameFeatures, 'picture'>): boolean {
   for (let i = 0; i < picture.length - 161; i++)
     if (Math.abs(picture[i + 1]! - picture[i]!) <= 2 && Math.abs(picture[i + 160]! - picture[i]!) <= 2) flat++
   return flat >= LIMITS.flatShare * picture.length
+}
+
+/** A stretch in which every picture looks the same. */
+export interface Held {
+  fromMs: number
+  toMs: number
+}
+
+/** A picture that stands for so long is at rest. Shorter ones come of typing and of easings at a low rate. */
+export const HELD_MS = 100
+/** Movements that are remembered. The picker's candidates go back by fewer frames. */
+const REMEMBERED = 4 * HISTORY_FRAMES
+
+export type RestMeter = ReturnType<typeof createRestMeter>
+
+/** Tells rests by every frame, which stills are too far apart for. */
+export function createRestMeter() {
+  const reference = new Uint8Array(PICTURE_PIXELS)
+  /** Instants of pictures that differ from the one held before. */
+  let moves: number[] = []
+  return {
+    /** The next frame of the film. */
+    add({ tMs, picture }: FrameFeatures): void {
+      if (moves.length > 0 && changedBlocks({ picture: reference }, { picture }, LIMITS.quiet) <= LIMITS.quiet) return
+      reference.set(picture)
+      moves.push(tMs)
+      if (moves.length > 2 * REMEMBERED) moves = moves.slice(-REMEMBERED)
+    },
+    /** How long the picture at `tMs` was held, as far as is known: at most `HELD_MS` to both sides. */
+    around(tMs: number): Held {
+      const fromMs = moves.findLast((move) => move <= tMs) ?? tMs
+      const toMs = moves.find((move) => move > tMs) ?? Number.POSITIVE_INFINITY
+      return { fromMs: Math.max(fromMs, tMs - HELD_MS), toMs: Math.min(toMs, tMs + HELD_MS) }
+    },
+  }
 }

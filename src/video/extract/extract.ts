@@ -5,9 +5,9 @@ import { EXTRACTION_VERSION } from '../shots/detector.ts'
 import { THRESHOLDS } from '../shots/thresholds.ts'
 import { type DecodeOptions, decodeVideo } from './decode.ts'
 import type { ShotPicture } from './film-meter.ts'
-import { createFrameAnalysis, type FrameAnalysis } from './frame-analysis.ts'
+import { createFrameAnalysis } from './frame-analysis.ts'
 import type { ExtractedFrame } from './frame-images.ts'
-import { createFrameWriter } from './frame-writer.ts'
+import { createFrameWriter } from './frame-images.ts'
 import type { PassedOver } from './kept-frames.ts'
 import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
 import { measureSound } from './sound.ts'
@@ -74,15 +74,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   }
 }
 
-interface Found {
-  boundaries: Boundary[]
-  frames: ExtractedFrame[]
-  passedOver: readonly PassedOver[]
-  film: FrameAnalysis['film']
-  endMs: number
-}
-
-async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Found> {
+async function findAndWrite(options: ExtractOptions, probe: Probe) {
   const { limits, onProgress } = options
   const pool: Uint8Array[] = []
   const release = (memory: Uint8Array) => pool.push(memory)

@@ -1,33 +1,17 @@
 import type { Boundary } from '../shots/boundary.ts'
 import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
-import { copyFeatures, createFrameMeter, KEPT_BYTES } from '../shots/features.ts'
-import { createFilmMeter, type FilmMeter } from './film-meter.ts'
-import type { PassedOver, PickCandidate, PickedFrame } from './kept-frames.ts'
+import { createFrameMeter } from '../shots/features.ts'
+import { createRestMeter, type Held, type RestMeter } from './drawn-pictures.ts'
+import { createFilmMeter } from './film-meter.ts'
+import type { PickCandidate, PickedFrame } from './kept-frames.ts'
 import { createLoopFinder, type Loop } from './loops.ts'
 import { measureSharpness, type YuvPicture } from './measure.ts'
 import { createPicker } from './picks.ts'
-import { createRestMeter, type Held, type RestMeter } from './rest-meter.ts'
 
 /** Frames between two decisions. A pick is not urgent, and each decision goes over all undecided candidates. */
 const DECIDE_EVERY = 10
 /** The least distance of two stills that a camera's shot considers. */
 const CAMERA_SPACING_MS = 166
-
-export interface FrameAnalysis {
-  readonly boundaries: Boundary[]
-  /** Frames seen. */
-  readonly count: number
-  /** The latest instant seen. */
-  readonly endMs: number
-  frame(tMs: number, data: Uint8Array, isStill: boolean): void
-  still(picture: YuvPicture): void
-  readonly passedOver: readonly PassedOver[]
-  readonly film: Pick<FilmMeter, 'shot' | 'film'>
-  /** Of the frames with most motion, if they were asked for. */
-  readonly loops: readonly Loop[]
-  /** Hands over the last picks. */
-  finish(): void
-}
 
 /**
  * Measures the decoded frames, finds the boundaries and decides which pictures are kept. A picked frame goes to `take`
@@ -41,7 +25,7 @@ export function createFrameAnalysis({
   take: (picked: PickedFrame, motion: number) => void
   release: (memory: Uint8Array) => void
   withLoops?: boolean | undefined
-}): FrameAnalysis {
+}) {
   const detector = createShotDetector()
   const meter = createFrameMeter()
   const film = createFilmMeter()
@@ -49,8 +33,6 @@ export function createFrameAnalysis({
   const loops = withLoops ? createLoopFinder(film) : null
   const picker = createPicker(({ picture }) => release(picture.data))
   const boundaries: Boundary[] = []
-  // The detector's memory is a ring that is reused: otherwise the garbage collector would be busier than the detector.
-  const ring = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
   const recent: Array<{ tMs: number; difference: number }> = []
   // Stills and their frames come through different pipes. They are paired by order.
   const stills: YuvPicture[] = []
@@ -86,18 +68,20 @@ export function createFrameAnalysis({
     boundaries,
     passedOver: picker.passedOver,
     film,
-    get loops() {
+    /** Of the frames with most motion, if they were asked for. */
+    get loops(): readonly Loop[] {
       return loops?.chosen ?? []
     },
+    /** Frames seen. */
     get count() {
       return count
     },
+    /** The latest instant seen. */
     get endMs() {
       return endMs
     },
-    frame(tMs, data, isStill) {
-      const at = (count % HISTORY_FRAMES) * KEPT_BYTES
-      const frame = meter.measure(tMs, data, ring.subarray(at, at + KEPT_BYTES))
+    frame(tMs: number, data: Uint8Array, isStill: boolean): void {
+      const frame = meter.measure(tMs, data)
       film.add(frame)
       rests.add(frame)
       endMs = Math.max(endMs, tMs)
@@ -107,7 +91,7 @@ export function createFrameAnalysis({
       if (isStill) {
         const isForDrawn = tMs - cameraMs < CAMERA_SPACING_MS
         if (!isForDrawn) cameraMs = tMs
-        awaited.push({ tMs, isForDrawn, features: copyFeatures(frame) })
+        awaited.push({ tMs, isForDrawn, features: frame })
       }
       addBoundaries(detector.push(frame))
       pairStills()
@@ -116,11 +100,12 @@ export function createFrameAnalysis({
       const certainMs = Math.min(detector.certainMs, awaited[0]?.tMs ?? Number.POSITIVE_INFINITY)
       takeAll(picker.advance(certainMs), certainMs)
     },
-    still(picture) {
+    still(picture: YuvPicture): void {
       stills.push(picture)
       pairStills()
     },
-    finish() {
+    /** Hands over the last picks. */
+    finish(): void {
       addBoundaries(detector.finish())
       takeAll(picker.finish(), Number.POSITIVE_INFINITY)
     },

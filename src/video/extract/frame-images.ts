@@ -4,10 +4,86 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { FrameRest, Kind, Tone } from '../../vocabulary.ts'
+import type { Decoding } from './decode.ts'
+import { toImageSize } from './decode-arguments.ts'
 import type { PickedFrame } from './kept-frames.ts'
 import type { Loop } from './loops.ts'
-import { differenceHash, measureLuma, shrink, type YuvPicture } from './measure.ts'
+import { differenceHash, measureLuma, shrink, toRgb, type YuvPicture } from './measure.ts'
 import { measurePalette } from './palette.ts'
+import type { Probe } from './probe.ts'
+
+/** Pictures that may wait for their encoding before the decoding is paused. */
+const MAX_WAITING = 6
+
+/** Encodes picked frames one after another while decoding goes on. `release` gets each picture's memory back. */
+export function createFrameWriter(
+  options: { scratchDir: string; signal: AbortSignal },
+  probe: Probe,
+  { release, onWritten }: { release: (memory: Uint8Array) => void; onWritten: (done: number) => void },
+) {
+  const { width, height } = toImageSize(probe)
+  // Pictures are encoded one after another, so one buffer serves them all.
+  const rgb = new Uint8ClampedArray(width * height * 3)
+  const frames: ExtractedFrame[] = []
+  let decoding: Decoding | null = null
+  let last: Promise<void> = Promise.resolve()
+  let waiting = 0
+  let closed = false
+  let failure: unknown = null
+
+  const toPixels = (picture: YuvPicture, into?: Uint8ClampedArray) =>
+    toRgb(picture, decoding?.colorSpace ?? null, probe.height, into)
+
+  async function writeOne(picked: PickedFrame, motion: number): Promise<void> {
+    const { picture } = picked.candidate
+    const pixels = toPixels(picture, rgb)
+    frames.push(await writeFrame(options.scratchDir, picked, { rgb: pixels, motion, toPixels }))
+    release(picture.data)
+    onWritten(frames.length)
+  }
+
+  async function writeOneLoop(loop: Loop): Promise<void> {
+    const frame = frames.find(({ tMs }) => tMs === loop.tMs)
+    if (frame) frame.loop = await writeLoop(options.scratchDir, loop, toPixels)
+  }
+
+  function enqueue(write: () => Promise<void>): void {
+    waiting++
+    if (waiting >= MAX_WAITING) decoding?.hold(true)
+    last = last
+      .then(() => (closed || options.signal.aborted ? undefined : write()))
+      .catch((error) => {
+        closed = true
+        failure ??= error
+        decoding?.stop(error)
+      })
+      .finally(() => {
+        waiting--
+        if (waiting < MAX_WAITING) decoding?.hold(false)
+      })
+  }
+
+  return {
+    frames,
+    /** Names the decode pass, which is paused while too many pictures wait and stopped when one cannot be written. */
+    attach(started: Decoding): void {
+      decoding = started
+    },
+    write: (picked: PickedFrame, motion: number): void => enqueue(() => writeOne(picked, motion)),
+    /** Gives a frame its loop, once the frame is written. */
+    writeLoop: (loop: Loop): void => enqueue(() => writeOneLoop(loop)),
+    /** Waits for all pictures. Throws the first failure to write one. */
+    async finish(): Promise<void> {
+      await last
+      if (failure) throw failure
+    },
+    /** Drops the pictures that still wait. Resolves when none is being written. */
+    async close(): Promise<void> {
+      closed = true
+      await last
+    },
+  }
+}
 
 /** One kept frame. Everything but the images goes into the database. */
 export interface ExtractedFrame {
@@ -58,7 +134,7 @@ const THUMB_WIDTH = 480
 type ToPixels = (picture: YuvPicture, into?: Uint8ClampedArray) => Uint8ClampedArray
 
 /** Measures a picked picture and writes its images. `rgb` holds the picture's packed pixels. */
-export async function writeFrame(
+async function writeFrame(
   scratchDir: string,
   picked: PickedFrame,
   { rgb, motion, toPixels }: { rgb: Uint8ClampedArray; motion: number; toPixels: ToPixels },
@@ -72,7 +148,7 @@ export async function writeFrame(
   const name = nameOf(tMs)
   const imagePath = join(scratchDir, `${name}.webp`)
   const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
-  await writeFile(imagePath, image)
+  const { sha256: imageSha256 } = await store(imagePath, image)
   await writeFile(thumbPath, thumb)
   const build = picked.before?.length
     ? await writeBuild(join(scratchDir, `${name}-build.webp`), picked.before, toPixels)
@@ -95,7 +171,7 @@ export async function writeFrame(
     placeholder: toPlaceholder(shrink(small.rgb, small.width, small.height, 50)),
     imagePath,
     imageBytes: image.length,
-    imageSha256: createHash('sha256').update(image).digest('hex'),
+    imageSha256,
     thumbPath,
     build,
     loop: null,
@@ -110,7 +186,7 @@ async function store(path: string, bytes: Buffer): Promise<StoredExtra> {
 }
 
 /** Writes an animation that repeats for ever. */
-export async function writeLoop(
+async function writeLoop(
   scratchDir: string,
   { tMs, pictures, delaysMs }: Loop,
   toPixels: ToPixels,

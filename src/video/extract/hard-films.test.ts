@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { copyFeatures, createFrameMeter, PICTURE_BYTES, PICTURE_WIDTH } from '../shots/features.ts'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_WIDTH } from '../shots/features.ts'
 import type { PickedFrame } from './kept-frames.ts'
 import { createPicker } from './picks.ts'
 
@@ -45,7 +45,7 @@ function pick(count: number, stepMs: number, draw: (n: number) => Uint8Array) {
   }
   for (let n = 0; n < count; n++) {
     const picture = { width: 2, height: 2, data: new Uint8Array(6) }
-    const features = copyFeatures(meter.measure(n * stepMs, draw(n)))
+    const features = meter.measure(n * stepMs, draw(n))
     const tMs = n * stepMs
     picker.add({ tMs, isForDrawn: false, held: { fromMs: tMs, toMs: tMs }, sharpness: 100, features, picture })
     most = Math.max(most, ++held)

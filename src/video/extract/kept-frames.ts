@@ -1,8 +1,8 @@
 import type { FrameRest, Kind } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES } from '../shots/features.ts'
+import type { Held } from './drawn-pictures.ts'
 import { looksTheSame } from './drawn-pictures.ts'
 import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
-import type { Held } from './rest-meter.ts'
 
 /** A full-size picture that may be kept. The decode pass offers about ten a second. */
 export interface PickCandidate {
@@ -35,47 +35,40 @@ export interface PassedOver {
 /** Of a longer list the rest is not told. */
 const PASSED_OVER_AT_MOST = 200
 
-export interface KeptFrames {
-  /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
-  isKnown(candidate: PickCandidate, nature?: 'drawn' | 'camera'): boolean
-  /** How many frames of the minute before `tMs` are kept. */
-  countInMinute(tMs: number): number
-  keep(picked: PickedFrame): void
-  passOver(...pictures: PassedOver[]): void
-  readonly passedOver: readonly PassedOver[]
-  /** The frames kept since the last call. */
-  takeNew(): PickedFrame[]
-}
+export type KeptFrames = ReturnType<typeof createKeptFrames>
 
 /** The frames kept so far. */
-export function createKeptFrames(): KeptFrames {
+export function createKeptFrames() {
   const kept: PickCandidate[] = []
   const hashes: string[] = []
   let fresh: PickedFrame[] = []
   const passedOver: PassedOver[] = []
   return {
-    isKnown(candidate, nature = 'camera') {
+    /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
+    isKnown(candidate: PickCandidate, nature: 'drawn' | 'camera' = 'camera'): boolean {
       if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
       const hash = differenceHash(candidate.features.picture)
       return kept.some(
         (other, i) => hashDistance(hash, hashes[i]!) <= 8 && isNearDuplicate(candidate.features, other.features),
       )
     },
-    countInMinute(tMs) {
+    /** How many frames of the minute before `tMs` are kept. */
+    countInMinute(tMs: number): number {
       let recent = 0
       for (let i = kept.length - 1; i >= 0 && tMs - kept[i]!.tMs < 60_000; i--) recent++
       return recent
     },
-    keep(picked) {
+    keep(picked: PickedFrame): void {
       kept.push(picked.candidate)
       hashes.push(differenceHash(picked.candidate.features.picture))
       fresh.push(picked)
     },
     passedOver,
-    passOver(...pictures) {
+    passOver(...pictures: PassedOver[]): void {
       passedOver.push(...pictures.slice(0, PASSED_OVER_AT_MOST - passedOver.length))
     },
-    takeNew() {
+    /** The frames kept since the last call. */
+    takeNew(): PickedFrame[] {
       const taken = fresh
       fresh = []
       return taken

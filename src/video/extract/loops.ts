@@ -32,19 +32,10 @@ export const LOOP_LIMITS = {
   remembered: 140,
 } as const
 
-export interface LoopFinder {
-  /** The next full-size picture of the film. Only one that differs from the last is remembered, made small. */
-  still(still: Pick<PickCandidate, 'tMs' | 'features' | 'picture'>): void
-  /** A frame at this instant is kept. */
-  picked(tMs: number): void
-  /** Everything before `certainMs` is known. */
-  advance(certainMs: number, boundaries: readonly Boundary[]): void
-  /** Those with most motion so far, the liveliest first. */
-  readonly chosen: readonly Loop[]
-}
+export type LoopFinder = ReturnType<typeof createLoopFinder>
 
 /** Chooses the moving stretches of a film as it is decoded. `film` tells how much moves. */
-export function createLoopFinder(film: Pick<FilmMeter, 'moving'>): LoopFinder {
+export function createLoopFinder(film: Pick<FilmMeter, 'moving'>) {
   const shown: { tMs: number; small: YuvPicture }[] = []
   let last: PickCandidate['features'] | null = null
   let endMs = 0
@@ -82,7 +73,8 @@ export function createLoopFinder(film: Pick<FilmMeter, 'moving'>): LoopFinder {
   }
 
   return {
-    still({ tMs, features, picture }) {
+    /** The next full-size picture of the film. Only one that differs from the last is remembered, made small. */
+    still({ tMs, features, picture }: Pick<PickCandidate, 'tMs' | 'features' | 'picture'>): void {
       endMs = tMs
       if (last && changedBlocks(last, features, 0) === 0) return
       last = features
@@ -91,10 +83,12 @@ export function createLoopFinder(film: Pick<FilmMeter, 'moving'>): LoopFinder {
       shown.push({ tMs, small })
       if (shown.length > LOOP_LIMITS.remembered) forgottenMs = shown.shift()!.tMs
     },
-    picked(tMs) {
+    /** A frame at this instant is kept. */
+    picked(tMs: number): void {
       waiting.push(tMs)
     },
-    advance(certainMs, boundaries) {
+    /** Everything before `certainMs` is known. */
+    advance(certainMs: number, boundaries: readonly Boundary[]): void {
       const isKnown = (tMs: number) => tMs + LOOP_LIMITS.longestMs <= certainMs
       const known = waiting.filter(isKnown)
       waiting = waiting.filter((tMs) => !isKnown(tMs))
@@ -105,7 +99,8 @@ export function createLoopFinder(film: Pick<FilmMeter, 'moving'>): LoopFinder {
         if (loop) chosen = [...chosen, loop].sort((a, b) => b.motion - a.motion).slice(0, LOOP_LIMITS.perFilm)
       }
     },
-    get chosen() {
+    /** Those with most motion so far, the liveliest first. */
+    get chosen(): readonly Loop[] {
       return chosen
     },
   }

@@ -63,45 +63,27 @@ export function toRgb(
   const greenOfU = table(128, ((-255 / 112) * (1 - kb) * kb) / kg)
   const greenOfV = table(128, ((-255 / 112) * (1 - kr) * kr) / kg)
   const rgb = into ?? new Uint8ClampedArray(width * height * 3)
-  const tables = { lumaOf, redOfV, blueOfU, greenOfU, greenOfV }
-  for (let row = 0; row < height; row++) writeRgbRow(data, rgb, row, width, height, tables)
-  return rgb
-}
-
-function writeRgbRow(
-  data: Uint8Array,
-  rgb: Uint8ClampedArray,
-  row: number,
-  width: number,
-  height: number,
-  {
-    lumaOf,
-    redOfV,
-    blueOfU,
-    greenOfU,
-    greenOfV,
-  }: Record<'lumaOf' | 'redOfV' | 'blueOfU' | 'greenOfU' | 'greenOfV', Int32Array>,
-): void {
   const half = width >> 1
   const toV = half * (height >> 1)
-  let y = row * width
-  let out = y * 3
-  let chroma = width * height + (row >> 1) * half
-  for (const end = chroma + half; chroma < end; chroma++, y += 2, out += 6) {
-    const u = data[chroma]!
-    const v = data[chroma + toV]!
-    const r = redOfV[v]!
-    const g = greenOfU[u]! + greenOfV[v]!
-    const b = blueOfU[u]!
-    const left = lumaOf[data[y]!]!
-    const right = lumaOf[data[y + 1]!]!
-    rgb[out] = (left + r) >> 16
-    rgb[out + 1] = (left + g) >> 16
-    rgb[out + 2] = (left + b) >> 16
-    rgb[out + 3] = (right + r) >> 16
-    rgb[out + 4] = (right + g) >> 16
-    rgb[out + 5] = (right + b) >> 16
+  for (let row = 0, y = 0, out = 0; row < height; row++) {
+    let chroma = width * height + (row >> 1) * half
+    for (const end = chroma + half; chroma < end; chroma++, y += 2, out += 6) {
+      const u = data[chroma]!
+      const v = data[chroma + toV]!
+      const r = redOfV[v]!
+      const g = greenOfU[u]! + greenOfV[v]!
+      const b = blueOfU[u]!
+      const left = lumaOf[data[y]!]!
+      const right = lumaOf[data[y + 1]!]!
+      rgb[out] = (left + r) >> 16
+      rgb[out + 1] = (left + g) >> 16
+      rgb[out + 2] = (left + b) >> 16
+      rgb[out + 3] = (right + r) >> 16
+      rgb[out + 4] = (right + g) >> 16
+      rgb[out + 5] = (right + b) >> 16
+    }
   }
+  return rgb
 }
 
 /** A small RGB picture made of box averages. Its longer side is at most `side`. */

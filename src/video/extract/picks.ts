@@ -1,31 +1,20 @@
 import type { Boundary } from '../shots/boundary.ts'
-import { createKeptFrames, type PassedOver, type PickCandidate, type PickedFrame } from './kept-frames.ts'
+import { createKeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
 import { needsStill, pickShot, startShot } from './shot-picks.ts'
 
 /**
  * Decides which candidates are kept, while the video is still being decoded. Candidates, boundaries and time must come
  * in order; the same input gives the same picks. Kept are the compositions of a drawn shot. Of a camera's shot it is a
  * sharp frame near its start, and more of a long one when its picture changes. Left out are blank and smeared pictures,
- * and pictures that look like one already kept.
+ * and pictures that look like one already kept. Candidates no longer needed go to `release`, while a picked one belongs
+ * to the caller.
  */
-export interface Picker {
-  add(candidate: PickCandidate): void
-  boundary(boundary: Boundary): void
-  /**
-   * Everything before `certainMs` is known. Returns the new picks; candidates no longer needed go to `release`, while
-   * a picked one belongs to the caller.
-   */
-  advance(certainMs: number): PickedFrame[]
-  finish(): PickedFrame[]
-  /** What was considered and not kept, in the order of the decisions. */
-  readonly passedOver: readonly PassedOver[]
-}
-
-export function createPicker(release: (candidate: PickCandidate) => void = () => {}): Picker {
+export function createPicker(release: (candidate: PickCandidate) => void = () => {}) {
   const kept = createKeptFrames()
   const shots = [startShot(null)]
   let candidates: PickCandidate[] = []
 
+  /** Everything before `certainMs` is known. Returns the new picks. */
   function advance(certainMs: number): PickedFrame[] {
     const state = { candidates, kept, certainMs }
     while (shots.length > 0) {
@@ -49,18 +38,19 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
   }
 
   return {
-    add(candidate) {
+    add(candidate: PickCandidate): void {
       candidates.push(candidate)
     },
-    boundary(boundary) {
+    boundary(boundary: Boundary): void {
       const ended = shots.at(-1)!
       ended.endMs = boundary.startMs
       ended.endsGradually = boundary.type !== 'cut'
       shots.push(startShot(boundary))
     },
     advance,
+    /** What was considered and not kept, in the order of the decisions. */
     passedOver: kept.passedOver,
-    finish() {
+    finish(): PickedFrame[] {
       // A shot that lasts to the end of the video ends with its last candidate.
       const last = shots.at(-1)!
       last.endMs = candidates.at(-1)?.tMs ?? Number.MAX_SAFE_INTEGER

@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises'
 import { MediaError } from '../../errors.ts'
+import { collectTail, ended, inputOptions, type MediaTools, startLimited } from '../programs.ts'
 import { CONTAINERS_ALLOWED, checkMagic, SNIFF_BYTES } from '../source/magic.ts'
-import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
 
 const CODECS = ['h264', 'hevc', 'vp8', 'vp9', 'av1', 'mpeg4', 'prores']
 /** Display P3, DCI-P3 and BT.2020. */
@@ -199,11 +199,15 @@ interface ProbeOutput {
 
 async function runProbe(
   file: string,
-  options: MediaTools & { signal?: AbortSignal; probeTimeoutMs?: number },
+  {
+    signal,
+    ffprobePath = 'ffprobe',
+    probeTimeoutMs = PROBE_TIMEOUT_MS,
+  }: MediaTools & { signal?: AbortSignal; probeTimeoutMs?: number },
 ): Promise<ProbeOutput> {
-  options.signal?.throwIfAborted()
+  signal?.throwIfAborted()
   const args = ['-v', 'error', '-hide_banner', '-print_format', 'json', '-show_format', '-show_streams']
-  const child = startLimited(options.ffprobePath ?? 'ffprobe', [...args, ...inputOptions(file)], {
+  const child = startLimited(ffprobePath, [...args, ...inputOptions(file)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     memoryKb: 2_000_000,
     cpuSec: 20,
@@ -211,25 +215,16 @@ async function runProbe(
   const tail = collectTail(child)
   const chunks: Buffer[] = []
   let size = 0
-  let timedOut = false
   child.stdout!.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size > MAX_OUTPUT) child.kill('SIGKILL')
     else chunks.push(chunk)
   })
-  const timer = setTimeout(() => {
-    timedOut = true
-    child.kill('SIGKILL')
-  }, options.probeTimeoutMs ?? PROBE_TIMEOUT_MS)
-  const abort = () => child.kill('SIGKILL')
-  options.signal?.addEventListener('abort', abort, { once: true })
-  const end = await ended(child)
-  clearTimeout(timer)
-  options.signal?.removeEventListener('abort', abort)
-  options.signal?.throwIfAborted()
+  const end = await ended(child, { signal, timeoutMs: probeTimeoutMs })
+  signal?.throwIfAborted()
   if (end.failed) throw end.failed
   if (end.code === 127 || end.code === 126) throw new Error('ffprobe was not found. Install ffmpeg.')
-  if (timedOut) {
+  if (end.timedOut) {
     const message = 'The machine was too busy to read the header of the file. Retry it later.'
     throw new MediaError('timed_out', message, { retryable: true })
   }

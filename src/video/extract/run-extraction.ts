@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { MediaError } from '../../errors.ts'
-import { killGroup } from '../kill-group.ts'
+import { killGroup } from '../programs.ts'
 import type { Extraction, ExtractOptions } from './extract.ts'
 import type { FromChild, ToChild } from './extraction-process.ts'
 

@@ -1,19 +1,17 @@
 import type { FrameRest } from '../../vocabulary.ts'
-import { isBlank } from '../shots/blank.ts'
 import type { Boundary } from '../shots/boundary.ts'
-import { miniDistance } from '../shots/compare.ts'
-import { chooseSteps } from './build-steps.ts'
+import { isBlank, miniDistance } from '../shots/compare.ts'
 import {
   addStill,
   type CompositionFinder,
+  chooseSteps,
   createCompositionFinder,
   finishShot,
   holdsStill,
   takeFullest,
 } from './compositions.ts'
-import { isBrief, isDrawn } from './drawn-pictures.ts'
+import { HELD_MS, isBrief, isDrawn } from './drawn-pictures.ts'
 import { changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
-import { HELD_MS } from './rest-meter.ts'
 
 /**
  * The budget: one frame for each shot, and more in a long shot that changes. Those are four seconds apart at first and
@@ -198,13 +196,15 @@ function keepOfShot(
   kept: KeptFrames,
   { candidate, rest, before }: Omit<PickedFrame, 'kind' | 'reason'>,
 ): void {
-  const { boundary, hasKept } = shot
-  const isIntro = !boundary && candidate.tMs <= PICK_LIMITS.introMs
-  const later = isIntro ? 'intro' : 'beat'
-  const kind = boundary && !hasKept ? 'cut' : later
+  const kind = shot.boundary && !shot.hasKept ? 'cut' : laterKind(shot, candidate)
   shot.hasKept = true
   shot.last = candidate
   kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest, before })
+}
+
+/** The kind of a frame that does not open a shot behind a boundary. */
+function laterKind({ boundary }: PickedShot, { tMs }: PickCandidate): 'intro' | 'beat' {
+  return !boundary && tMs <= PICK_LIMITS.introMs ? 'intro' : 'beat'
 }
 
 function reasonOf({ boundary }: PickedShot, { tMs }: PickCandidate, rest: PickedFrame['rest']): string {
@@ -226,10 +226,8 @@ function openShot(shot: PickedShot, state: PickState): boolean {
     const chosen = bySharpness(usable, median(shot.seen)).find((candidate) => !state.kept.isKnown(candidate))
     if (!chosen && usable[0])
       state.kept.passOver({ tMs: usable[0].tMs, why: 'the shot is not sharp, or looks like a frame kept before' })
-    if (chosen) {
-      shot.last = chosen
-      if (!isOverBudget(shot, state.kept, chosen.tMs)) keepOpening(shot, state.kept, chosen)
-    } else if (usable.length > 0) shot.last = usable[0]!
+    if (chosen && !isOverBudget(shot, state.kept, chosen.tMs)) keepOpening(shot, state.kept, chosen)
+    shot.last = chosen ?? usable[0] ?? shot.last
     if (shot.last) {
       shot.opened = true
       shot.fromMs = shot.last.tMs + PICK_LIMITS.beatGapMs / (shot.boundary ? 1 : 2)
@@ -269,14 +267,10 @@ function followShot(shot: PickedShot, state: PickState): boolean {
   }
 }
 
-function keepOpening({ boundary, startMs }: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
+function keepOpening(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
+  const { boundary, startMs } = shot
   if (!boundary) {
-    kept.keep({
-      candidate,
-      kind: candidate.tMs <= PICK_LIMITS.introMs ? 'intro' : 'beat',
-      reason: 'Opening of the video.',
-      rest: null,
-    })
+    kept.keep({ candidate, kind: laterKind(shot, candidate), reason: 'Opening of the video.', rest: null })
     return
   }
   const { type, through } = boundary
@@ -290,11 +284,11 @@ function keepOpening({ boundary, startMs }: PickedShot, kept: KeptFrames, candid
 function keepBeat(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
   const last = shot.last!
   const share = Math.max(1, Math.round(changedShare(last.features, candidate.features) * 100))
-  const isIntro = !shot.boundary && candidate.tMs <= PICK_LIMITS.introMs
-  const where = isIntro ? 'Opening of the video' : 'Long shot'
+  const kind = laterKind(shot, candidate)
+  const where = kind === 'intro' ? 'Opening of the video' : 'Long shot'
   const reason = `${where}: ${share} % of the picture has changed since ${clock(last.tMs)}.`
   shot.last = candidate
-  kept.keep({ candidate, kind: isIntro ? 'intro' : 'beat', reason, rest: null })
+  kept.keep({ candidate, kind, reason, rest: null })
 }
 
 /** The shot's candidates from `fromMs` to `toMs`, without transitions. A camera's shot takes no blank ones. */

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline'
 import type { BeatMeasure, FilmPicture, SoundMeasure } from '../../vocabulary.ts'
+import { ended, inputOptions, startLimited } from '../programs.ts'
 import { BEAT_RATE, createBeatMeter, cutsOnBeats, NO_BEAT } from './beats.ts'
 import type { DecodeOptions } from './decode.ts'
-import { ended, inputOptions, startLimited } from './ffmpeg.ts'
 import type { Probe } from './probe.ts'
 
 export type FilmSound = Pick<FilmPicture, 'noSound'> & {
@@ -53,28 +53,22 @@ export async function measureSound(
     ],
     { stdio: ['ignore', 'pipe', 'pipe'], memoryKb: 1_500_000, cpuSec: Math.max(60, durationSec) },
   )
-  const stop = () => child.kill('SIGKILL')
-  signal.addEventListener('abort', stop, { once: true })
+  const end = ended(child, { signal })
   const found: FilmSound['measures'] = { ...NONE }
   const meter = createBeatMeter()
   child.stdout!.on('data', meter.add)
   let silentSec = 0
-  try {
-    const end = ended(child)
-    for await (const line of createInterface({ input: child.stderr! })) {
-      silentSec += Number(SILENCE.exec(line)?.[1] ?? 0)
-      for (const [name, pattern] of Object.entries(SUMMARY)) {
-        const value = pattern.exec(line)?.[1]
-        if (value !== undefined) found[name as SoundMeasure] = Number(value)
-      }
+  for await (const line of createInterface({ input: child.stderr! })) {
+    silentSec += Number(SILENCE.exec(line)?.[1] ?? 0)
+    for (const [name, pattern] of Object.entries(SUMMARY)) {
+      const value = pattern.exec(line)?.[1]
+      if (value !== undefined) found[name as SoundMeasure] = Number(value)
     }
-    const { code } = await end
-    signal.throwIfAborted()
-    if (code !== 0 || found.loudness === null)
-      return { measures: NONE, noSound: 'The sound could not be read by the ffmpeg of this service.' }
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
+  const { code } = await end
+  signal.throwIfAborted()
+  if (code !== 0 || found.loudness === null)
+    return { measures: NONE, noSound: 'The sound could not be read by the ffmpeg of this service.' }
   const silence_share = Math.min(1, round(silentSec / Math.max(0.001, durationSec)))
   if (found.loudness <= GATE_LUFS) return { measures: { ...NONE, silence_share }, noSound: 'The sound is silent.' }
   const beat = meter.beat()

@@ -1,13 +1,10 @@
-import { isBlank } from './blank.ts'
 import { isOverlaid } from './blend.ts'
 import type { BoundaryCandidate } from './boundary.ts'
-import { miniCorrelation, miniDistance, shareOfEdges } from './compare.ts'
+import { isBlank, miniCorrelation, miniDistance, shareOfEdges } from './compare.ts'
 import { findCut } from './cut.ts'
 import type { FrameFeatures } from './features.ts'
-import { overlaps } from './panorama.ts'
+import { DIRECTIONS, overlaps } from './push.ts'
 import { THRESHOLDS } from './thresholds.ts'
-
-const DIRECTIONS = ['left', 'right', 'up', 'down'] as const
 
 /**
  * A dissolve between a shot in quick motion and one that nearly rests, whose middle is about frame `i`. No blend of two

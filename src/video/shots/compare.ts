@@ -1,4 +1,3 @@
-import { type Bars, commonBars } from './bars.ts'
 import {
   type FrameFeatures,
   MINI_BYTES,
@@ -8,6 +7,7 @@ import {
   PICTURE_HEIGHT,
   PICTURE_WIDTH,
 } from './features.ts'
+import { THRESHOLDS } from './thresholds.ts'
 
 /**
  * Mean absolute difference of two mini images: luma plus twice both colour planes, on the same scale as `difference`.
@@ -31,7 +31,7 @@ export function miniDistance(a: Uint8Array, b: Uint8Array): number {
  * is the same in any light.
  */
 export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
-  const { top, bottom, left, right } = commonBars(a, b) ?? NO_BARS
+  const { top, bottom, left, right } = commonBars(a, b)
   let n = 0
   let sumA = 0
   let sumB = 0
@@ -58,8 +58,18 @@ export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
   return ab / Math.sqrt(aa * bb)
 }
 
+/** Black, white or one flat colour, without text or outlines. */
+export function isBlank(frame: Pick<FrameFeatures, 'deviation' | 'luma' | 'picture' | 'mini'>): boolean {
+  const extreme = frame.luma < THRESHOLDS.blankBelowLuma || frame.luma > THRESHOLDS.blankAboveLuma
+  if (frame.deviation >= (extreme ? THRESHOLDS.blankGrain : THRESHOLDS.blankDeviation / 3)) return false
+  // Grain alone makes edges and deviation. The cells of the mini image even it out.
+  return frame.deviation < THRESHOLDS.blankDeviation
+    ? countEdges(frame.picture, THRESHOLDS.blankEdges) < THRESHOLDS.blankEdges
+    : miniDeviation(frame.mini) < THRESHOLDS.blankCellDeviation
+}
+
 /** Standard deviation of the luma of a mini image. */
-export function miniDeviation(mini: Uint8Array): number {
+function miniDeviation(mini: Uint8Array): number {
   let sum = 0
   let squares = 0
   for (let i = 0; i < MINI_PIXELS; i++) {
@@ -67,6 +77,63 @@ export function miniDeviation(mini: Uint8Array): number {
     squares += mini[i]! * mini[i]!
   }
   return Math.sqrt(Math.max(0, squares / MINI_PIXELS - (sum / MINI_PIXELS) ** 2))
+}
+
+/** Edge pixels of a 160×90 luma, counted row by row until there are `enough`. */
+function countEdges(picture: Uint8Array, enough: number): number {
+  let count = 0
+  for (let row = 0; row < PICTURE_HEIGHT - 1 && count < enough; row++) {
+    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const a = picture[at]!
+      if (Math.abs(picture[at + 1]! - a) + Math.abs(picture[at + PICTURE_WIDTH]! - a) >= EDGE) count++
+    }
+  }
+  return count
+}
+
+/** Black bars around a picture, in cells of the mini image. */
+interface Bars {
+  top: number
+  bottom: number
+  left: number
+  right: number
+}
+
+/** The black bars that two pictures have in common; they say nothing of a shot. */
+function commonBars(a: Uint8Array, b: Uint8Array): Bars {
+  const count = (line: number, side: Side) => {
+    let lines = 0
+    while (lines < line && isBlack(a, lines, side) && isBlack(b, lines, side)) lines++
+    return lines
+  }
+  const [rows, columns] = [Math.floor(MINI_HEIGHT / 3), Math.floor(MINI_WIDTH * 0.4)]
+  const [top, left] = [count(rows, SIDES.top), count(columns, SIDES.left)]
+  const [bottom, right] = [count(rows, SIDES.bottom), count(columns, SIDES.right)]
+  return { top, bottom, left, right }
+}
+
+interface Side {
+  start: number
+  /** From one line to the next one further inside. */
+  inward: number
+  along: number
+  length: number
+}
+
+const SIDES: Record<keyof Bars, Side> = {
+  top: { start: 0, inward: MINI_WIDTH, along: 1, length: MINI_WIDTH },
+  bottom: { start: (MINI_HEIGHT - 1) * MINI_WIDTH, inward: -MINI_WIDTH, along: 1, length: MINI_WIDTH },
+  left: { start: 0, inward: 1, along: MINI_WIDTH, length: MINI_HEIGHT },
+  right: { start: MINI_WIDTH - 1, inward: -1, along: MINI_WIDTH, length: MINI_HEIGHT },
+}
+
+/** Limited range black is 16, and codecs ring around it. */
+const BLACK = 22
+
+function isBlack(mini: Uint8Array, line: number, { start, inward, along, length }: Side): boolean {
+  for (let k = 0; k < length; k++) if (mini[start + line * inward + k * along]! > BLACK) return false
+  return true
 }
 
 /** What two pictures have in common, as shares of the poorer picture's edge pixels. */
@@ -81,32 +148,16 @@ export interface Structure {
   edges: number
 }
 
-/** Edge pixels of a 160×90 luma, counted row by row until there are `enough`. */
-export function countEdges(picture: Uint8Array, enough: number): number {
-  let count = 0
-  for (let row = 0; row < PICTURE_HEIGHT - 1 && count < enough; row++) {
-    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
-    for (let at = row * PICTURE_WIDTH; at < end; at++) {
-      const a = picture[at]!
-      if (Math.abs(picture[at + 1]! - a) + Math.abs(picture[at + PICTURE_WIDTH]! - a) >= EDGE) count++
-    }
-  }
-  return count
-}
-
-const NO_BARS: Bars = { top: 0, bottom: 0, left: 0, right: 0 }
 const EDGE = 18
 const FAINT_EDGE = 6
 const SAME_LUMA = 7
-const SAME_DIRECTION = 0.92
+/** The squared cosine of the angle between the gradients of two edges of one direction. */
+const SAME_DIRECTION = 0.92 * 0.92
 
-/** Compares the edges of two 160×90 lumas, inside the bars that both have. */
-export function compareStructure(
-  before: Pick<FrameFeatures, 'picture' | 'mini'>,
-  after: Pick<FrameFeatures, 'picture' | 'mini'>,
-): Structure {
-  const inside = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
-  return compareEdgesInside(before.picture, after.picture, inside)
+/** Whether two gradients point the same way. */
+function areAligned(ax: number, ay: number, bx: number, by: number, least: number): boolean {
+  const dot = ax * bx + ay * by
+  return dot > 0 && dot * dot >= least * (ax * ax + ay * ay) * (bx * bx + by * by)
 }
 
 /** Without the cells in which a bar ends: its own edge is no edge of the picture. */
@@ -115,7 +166,14 @@ function toPixels({ top, bottom, left, right }: Bars): Bars {
   return { top: skipped(top), bottom: skipped(bottom), left: skipped(left), right: skipped(right) }
 }
 
-function compareEdgesInside(before: Uint8Array, after: Uint8Array, { top, bottom, left, right }: Bars): Structure {
+type Seen = Pick<FrameFeatures, 'picture' | 'mini'>
+
+/** Compares the edges of two 160×90 lumas, inside the bars that both have. */
+export function compareStructure(
+  { picture: before, mini }: Seen,
+  { picture: after, mini: afterMini }: Seen,
+): Structure {
+  const { top, bottom, left, right } = toPixels(commonBars(mini, afterMini))
   let kept = 0
   let alignedA = 0
   let alignedB = 0
@@ -138,13 +196,9 @@ function compareEdgesInside(before: Uint8Array, after: Uint8Array, { top, bottom
       if (edgeA) edgesA++
       if (edgeB) edgesB++
       if (edgeA && edgeB && Math.abs(a - b) <= SAME_LUMA) kept++
-      if (strengthA >= FAINT_EDGE && strengthB >= FAINT_EDGE) {
-        const dot = ax * bx + ay * by
-        if (dot > 0 && dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)) {
-          if (edgeA) alignedA++
-          if (edgeB) alignedB++
-        }
-      }
+      if (Math.min(strengthA, strengthB) < FAINT_EDGE || !areAligned(ax, ay, bx, by, SAME_DIRECTION)) continue
+      if (edgeA) alignedA++
+      if (edgeB) alignedB++
     }
   }
   const edges = Math.min(edgesA, edgesB)
@@ -173,13 +227,8 @@ export function shareOfEdges(picture: Uint8Array, other: Uint8Array): number {
       const b = other[at]!
       const bx = other[at + 1]! - b
       const by = other[at + PICTURE_WIDTH]! - b
-      const dot = ax * bx + ay * by
-      if (
-        Math.abs(bx) + Math.abs(by) >= FAINT_EDGE / 2 &&
-        dot > 0 &&
-        dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)
-      )
-        found++
+      const isThere = Math.abs(bx) + Math.abs(by) >= FAINT_EDGE / 2
+      if (isThere && areAligned(ax, ay, bx, by, SAME_DIRECTION)) found++
     }
   }
   return edges < 40 ? 0 : found / edges
@@ -209,9 +258,7 @@ export function compareEdges(first: Uint8Array, second: Uint8Array, where = -1) 
         continue
       if (a >= EDGE) edges++
       if (b >= EDGE) otherEdges++
-      if (a < EDGE || b < a / 2) continue
-      const dot = ax * bx + ay * by
-      if (dot > 0 && dot * dot >= 0.8 * (ax * ax + ay * ay) * (bx * bx + by * by)) kept++
+      if (a >= EDGE && b >= a / 2 && areAligned(ax, ay, bx, by, 0.8)) kept++
     }
   }
   return { edges, otherEdges, kept }
@@ -221,8 +268,8 @@ export function compareEdges(first: Uint8Array, second: Uint8Array, where = -1) 
 const LONG_EDGE = 0.4
 
 /** Whether a long straight edge, upright or level, is in both pictures: the border of a window. */
-export function keepsFrame(before: Pick<FrameFeatures, 'picture' | 'mini'>, after: typeof before): boolean {
-  const { top, bottom, left, right } = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
+export function keepsFrame(before: Seen, after: Seen): boolean {
+  const { top, bottom, left, right } = toPixels(commonBars(before.mini, after.mini))
   const isKept = (at: number, step: number) =>
     Math.abs(before.picture[at + step]! - before.picture[at]!) >= EDGE &&
     Math.abs(after.picture[at + step]! - after.picture[at]!) >= EDGE &&

@@ -1,7 +1,7 @@
-import { isBlank } from './blank.ts'
 import { findBlend } from './blend.ts'
 import type { Boundary, BoundaryCandidate } from './boundary.ts'
 import { findCalm } from './calm.ts'
+import { isBlank } from './compare.ts'
 import { findCut } from './cut.ts'
 import { findFade, findFadeOut } from './fade.ts'
 import type { FrameFeatures } from './features.ts'
@@ -36,15 +36,7 @@ const FINDERS = [findCut, findBlend, findCalm, findPush]
  * - A push is a wipe in which the new picture drives the old one out, both moving.
  * - A fade is a blank picture between two others.
  */
-export interface ShotDetector {
-  /** The detector keeps up to `HISTORY_FRAMES` of the last frames: do not reuse their memory earlier. */
-  push(frame: FrameFeatures): Boundary[]
-  finish(): Boundary[]
-  /** No later boundary touches an instant before this one. */
-  readonly certainMs: number
-}
-
-export function createShotDetector(): ShotDetector {
+export function createShotDetector() {
   const frames: FrameFeatures[] = []
   /** How many of `frames` have been judged. */
   let judged = 0
@@ -96,10 +88,11 @@ export function createShotDetector(): ShotDetector {
   }
 
   return {
-    get certainMs() {
+    /** No later boundary touches an instant before this one. */
+    get certainMs(): number {
       return judged > 0 ? frames[judged - 1]!.tMs - SETTLE_MS - LONGEST_MS : Number.NEGATIVE_INFINITY
     },
-    push(frame) {
+    push(frame: FrameFeatures): Boundary[] {
       frames.push(frame)
       while (judged < frames.length && frame.tMs - frames[judged]!.tMs >= LOOKAHEAD_MS) judge(judged++)
       let drop = 0
@@ -115,7 +108,7 @@ export function createShotDetector(): ShotDetector {
       }
       return judged > 0 ? settle(frames[judged - 1]!.tMs - SETTLE_MS) : []
     },
-    finish() {
+    finish(): Boundary[] {
       while (judged < frames.length) judge(judged++)
       return settle(Number.POSITIVE_INFINITY)
     },

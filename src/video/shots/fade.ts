@@ -23,16 +23,7 @@ export function findFade(frames: FrameFeatures[], sinceMs: number, end: number):
   const blank = frames[middle]!
   if (hardIn) middle = first - 1
   else if (hardOut) middle = end
-  const strength = miniDistance(old.mini, fresh.mini)
-  return {
-    type: 'fade',
-    tMs: frames[middle]!.tMs,
-    startMs: old.tMs,
-    endMs: fresh.tMs,
-    strength,
-    ...through(blank),
-    score: 1000 + strength,
-  }
+  return toFade(old, blank, fresh, frames[middle]!.tMs)
 }
 
 /** The first of the next frames that has more contrast, as in a ramp. Frames may repeat, and an eased ramp is slow. */
@@ -61,23 +52,16 @@ export function findFadeOut(frames: FrameFeatures[], sinceMs: number): BoundaryC
   if (first < 2) return null
   const old = settledBefore(frames, first)
   const blank = frames[first]!
-  const strength = miniDistance(old.mini, blank.mini)
-  if (blank.difference > 0.6 * strength) return null
-  return {
-    type: 'fade',
-    tMs: blank.tMs,
-    startMs: old.tMs,
-    endMs: blank.tMs,
-    strength,
-    ...through(blank),
-    score: 1000 + strength,
-  }
+  const fade = toFade(old, blank, blank, blank.tMs)
+  return blank.difference > 0.6 * fade.strength ? null : fade
 }
 
-/** The colour of a fade's blank picture, by the luma at which the reference's fade test calls it black or white. */
-function through({ luma }: FrameFeatures): { through?: 'black' | 'white' } {
-  if (luma < 24) return { through: 'black' }
-  return luma > 228 ? { through: 'white' } : {}
+function toFade(old: FrameFeatures, blank: FrameFeatures, fresh: FrameFeatures, tMs: number): BoundaryCandidate {
+  const strength = miniDistance(old.mini, fresh.mini)
+  const fade = { type: 'fade' as const, tMs, startMs: old.tMs, endMs: fresh.tMs, strength, score: 1000 + strength }
+  // The lumas at which the reference's fade test calls a picture black or white.
+  if (blank.luma < 24) return { ...fade, through: 'black' }
+  return blank.luma > 228 ? { ...fade, through: 'white' } : fade
 }
 
 function firstSince(frames: FrameFeatures[], sinceMs: number): number {

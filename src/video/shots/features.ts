@@ -14,8 +14,6 @@ export const MINI_WIDTH = 32
 export const MINI_HEIGHT = 18
 export const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
 export const MINI_BYTES = MINI_PIXELS * 3
-/** Words of four pixels in one row of its cells. */
-const ROW_WORDS = (5 * PICTURE_WIDTH) / 4
 
 const CHANGED_BY = 24
 const DARK_LUMA = 60
@@ -37,159 +35,69 @@ export interface FrameFeatures {
   picture: Uint8Array
 }
 
-/** Bytes that one `FrameFeatures` keeps of its frame: the luma and the mini image. */
-export const KEPT_BYTES = PICTURE_PIXELS + MINI_BYTES
-
 /** Measures one video's reduced frames (planar YUV 4:4:4) in order, each against the one before it. */
-export interface FrameMeter {
-  /**
-   * `frame` must begin at a multiple of four bytes and may be reused at once. What is kept of it is written to `into`,
-   * so that a long video can reuse a ring of memory.
-   */
-  measure(tMs: number, frame: Uint8Array, into?: Uint8Array): FrameFeatures
-}
-
-/**
- * Sums are carried from frame to frame. Only words of four pixels that differ change them, because most of a screen and
- * much of a film's background repeats. The sums are whole numbers, so nothing drifts.
- */
-export function createFrameMeter(): FrameMeter {
+export function createFrameMeter() {
   const last = new Uint8Array(PICTURE_BYTES)
-  const lastWords = new Int32Array(last.buffer)
-  const mini = new Uint8Array(MINI_BYTES)
-  const stale = new Uint8Array(3 * MINI_HEIGHT).fill(1)
-  const change: LumaChange = { sum: 0, squares: 0, dark: 0, total: 0, changed: 0, unchanged: 0 }
-  let first = true
-  let sum = 0
-  let squares = 0
-  let dark = PICTURE_PIXELS
+  let isFirst = true
 
-  function measure(tMs: number, frame: Uint8Array, into: Uint8Array = new Uint8Array(KEPT_BYTES)): FrameFeatures {
-    const words = new Int32Array(frame.buffer, frame.byteOffset, PICTURE_BYTES / 4)
-    compareLuma(frame, words, last, lastWords, stale, change)
-    const colour = compareColour(frame, words, last, lastWords, stale)
-    sum += change.sum
-    squares += change.squares
-    dark += change.dark
-    last.set(frame)
-    for (let row = 0; row < stale.length; row++) if (stale[row]) writeMiniRow(last, mini, row)
-    stale.fill(0)
-    into.set(frame.subarray(0, PICTURE_PIXELS))
-    into.set(mini, PICTURE_PIXELS)
-    const luma = sum / PICTURE_PIXELS
-    const features = {
-      tMs,
-      difference: first ? 0 : (change.total + 2 * colour) / PICTURE_PIXELS,
-      changedShare: first ? 0 : change.changed / PICTURE_PIXELS,
-      unchangedShare: first ? 1 : change.unchanged / PICTURE_PIXELS,
-      luma,
-      deviation: Math.sqrt(Math.max(0, squares / PICTURE_PIXELS - luma * luma)),
-      darkShare: dark / PICTURE_PIXELS,
-      mini: into.subarray(PICTURE_PIXELS),
-      picture: into.subarray(0, PICTURE_PIXELS),
-    }
-    first = false
-    return features
+  return {
+    /** `frame` may be reused at once. */
+    measure(tMs: number, frame: Uint8Array): FrameFeatures {
+      // The first frame is compared with itself.
+      if (isFirst) last.set(frame)
+      isFirst = false
+      const { sum, squares, dark, total, changed, unchanged } = compareLuma(frame, last)
+      const colour = compareColour(frame, last)
+      last.set(frame)
+      const luma = sum / PICTURE_PIXELS
+      return {
+        tMs,
+        difference: (total + 2 * colour) / PICTURE_PIXELS,
+        changedShare: changed / PICTURE_PIXELS,
+        unchangedShare: unchanged / PICTURE_PIXELS,
+        luma,
+        deviation: Math.sqrt(Math.max(0, squares / PICTURE_PIXELS - luma * luma)),
+        darkShare: dark / PICTURE_PIXELS,
+        mini: miniOf(frame),
+        picture: frame.slice(0, PICTURE_PIXELS),
+      }
+    },
   }
-
-  return { measure }
 }
 
-/**
- * What changed in the luma: the sums to add, the sum of all differences, and how many pixels differ by much and by
- * nothing.
- */
-interface LumaChange {
-  sum: number
-  squares: number
-  dark: number
-  total: number
-  changed: number
-  unchanged: number
-}
+// Each loop is a function of its own, which is optimised sooner.
 
-function compareLuma(
-  frame: Uint8Array,
-  words: Int32Array,
-  last: Uint8Array,
-  lastWords: Int32Array,
-  stale: Uint8Array,
-  into: LumaChange,
-): void {
-  let sum = 0
-  let squares = 0
-  let dark = 0
-  let total = 0
-  let changed = 0
-  let unchanged = PICTURE_PIXELS
-  for (let w = 0; w < PICTURE_PIXELS / 4; w++) {
-    if (words[w] === lastWords[w]) continue
-    stale[(w / ROW_WORDS) | 0] = 1
-    for (let i = 4 * w; i < 4 * w + 4; i++) {
-      const y = frame[i]!
-      const before = last[i]!
-      const d = y - before
-      sum += d
-      squares += d * (y + before)
-      // `x >> 31` is −1 where x is negative. On moving pictures a branch would be mispredicted half of the time.
-      dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
-      const sign = d >> 31
-      const size = (d ^ sign) - sign
-      total += size
-      changed -= (CHANGED_BY - size) >> 31
-      unchanged += (1 - size) >> 31
-    }
+function compareLuma(frame: Uint8Array, last: Uint8Array) {
+  let [sum, squares, dark, total, changed, unchanged] = [0, 0, 0, 0, 0, 0]
+  for (let i = 0; i < PICTURE_PIXELS; i++) {
+    const y = frame[i]!
+    const d = Math.abs(y - last[i]!)
+    sum += y
+    squares += y * y
+    total += d
+    if (y < DARK_LUMA) dark++
+    if (d > CHANGED_BY) changed++
+    if (d <= 1) unchanged++
   }
-  into.sum = sum
-  into.squares = squares
-  into.dark = dark
-  into.total = total
-  into.changed = changed
-  into.unchanged = unchanged
+  return { sum, squares, dark, total, changed, unchanged }
 }
 
 /** Sum of all differences of both colour planes. */
-function compareColour(
-  frame: Uint8Array,
-  words: Int32Array,
-  last: Uint8Array,
-  lastWords: Int32Array,
-  stale: Uint8Array,
-): number {
+function compareColour(frame: Uint8Array, last: Uint8Array): number {
   let total = 0
-  for (let w = PICTURE_PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
-    if (words[w] === lastWords[w]) continue
-    stale[(w / ROW_WORDS) | 0] = 1
-    const i = 4 * w
-    const a = frame[i]! - last[i]!
-    const b = frame[i + 1]! - last[i + 1]!
-    const c = frame[i + 2]! - last[i + 2]!
-    const d = frame[i + 3]! - last[i + 3]!
-    total +=
-      (a ^ (a >> 31)) -
-      (a >> 31) +
-      (b ^ (b >> 31)) -
-      (b >> 31) +
-      (c ^ (c >> 31)) -
-      (c >> 31) +
-      (d ^ (d >> 31)) -
-      (d >> 31)
-  }
+  for (let i = PICTURE_PIXELS; i < PICTURE_BYTES; i++) total += Math.abs(frame[i]! - last[i]!)
   return total
 }
 
-/** A copy with its own memory. */
-export function copyFeatures(features: FrameFeatures): FrameFeatures {
-  return { ...features, mini: features.mini.slice(), picture: features.picture.slice() }
-}
-
-/** Writes one row of cells of one plane. `row` counts through all three planes. */
-function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
-  for (let column = 0; column < MINI_WIDTH; column++) {
-    let at = row * 5 * PICTURE_WIDTH + column * 5
-    let sum = 0
-    for (let y = 0; y < 5; y++, at += PICTURE_WIDTH)
-      sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
-    mini[row * MINI_WIDTH + column] = (sum + 12) / 25
-  }
+function miniOf(frame: Uint8Array): Uint8Array {
+  const mini = new Uint8Array(MINI_BYTES)
+  for (let n = 0, row = 0; row < 3 * MINI_HEIGHT; row++)
+    for (let column = 0; column < MINI_WIDTH; column++, n++) {
+      let at = (row * PICTURE_WIDTH + column) * 5
+      let sum = 0
+      for (let y = 0; y < 5; y++, at += PICTURE_WIDTH)
+        sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
+      mini[n] = (sum + 12) / 25
+    }
+  return mini
 }

@@ -7,6 +7,7 @@ import { MediaError } from '../../errors.ts'
 import { type ConnectionOptions, openCheckedAgent } from '../../outbound/checked-connection.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import { checkMagic, SNIFF_BYTES } from './magic.ts'
+import { decodePercent } from './source.ts'
 
 export interface FetchOptions extends ConnectionOptions {
   scratchDir: string
@@ -139,12 +140,7 @@ function lengthOf(headers: Dispatcher.ResponseData['headers']): number | null {
 }
 
 function toTitle(url: URL): string | null {
-  let name = basename(url.pathname)
-  try {
-    name = decodeURIComponent(name)
-  } catch {
-    // A name that is not UTF-8 is kept as written.
-  }
+  const name = decodePercent(basename(url.pathname))
   const title = cleanText(name.replace(/\.[a-z0-9]{2,5}$/i, '').replace(/[-_+]+/g, ' '))
   return title === '' ? null : title.slice(0, 300)
 }

@@ -1,6 +1,5 @@
 import { TRACKING } from '../../parameters.ts'
 import type { Platform } from '../../vocabulary.ts'
-import { findPageVideo, pageSiteOf } from './page-sites.ts'
 
 /** One video, however its address was written. */
 export interface Source {
@@ -68,6 +67,11 @@ function toUrl(text: string): URL | undefined {
   return url
 }
 
+/** `label`: what names the platform in the key. */
+function toSource(platform: Platform, videoId: string, canonicalUrl: string, label: string = platform): Source {
+  return { platform, canonicalUrl, key: `${label}:${videoId}`, videoId }
+}
+
 const YOUTUBE_ID = /^[A-Za-z0-9_-]{11}$/
 
 function youtube(url: URL, host: string): Source | undefined {
@@ -82,12 +86,7 @@ function youtube(url: URL, host: string): Source | undefined {
   else if (first === 'oembed' || first === 'redirect')
     return nested(url.searchParams.get('url') ?? url.searchParams.get('q'), 'https://www.youtube.com')
   if (!id || !YOUTUBE_ID.test(id)) return undefined
-  return {
-    platform: 'youtube',
-    canonicalUrl: `https://www.youtube.com/watch?v=${id}`,
-    key: `youtube:${id}`,
-    videoId: id,
-  }
+  return toSource('youtube', id, `https://www.youtube.com/watch?v=${id}`)
 }
 
 function nested(address: string | null, base: string): Source | undefined {
@@ -102,7 +101,7 @@ function x(url: URL, host: string): Source | undefined {
   const id =
     /^\/(?:i\/web|i|[A-Za-z0-9_]{1,20})\/(?:status|statuses)\/(\d{1,20})(?:\/|$)/i.exec(url.pathname)?.[1] ??
     /^\/i\/videos\/(?:tweet\/)?(\d{1,20})/.exec(url.pathname)?.[1]
-  return id ? { platform: 'x', canonicalUrl: `https://x.com/i/status/${id}`, key: `x:${id}`, videoId: id } : undefined
+  return id ? toSource('x', id, `https://x.com/i/status/${id}`) : undefined
 }
 
 const VIMEO_FOLDERS = [
@@ -129,7 +128,7 @@ function vimeo(url: URL, host: string): Source | undefined {
   // An unlisted video can be reached only with its hash. It is the same video with and without.
   const hash = found[2] ?? url.searchParams.get('h')
   const secret = hash && /^[0-9a-f]{6,16}$/.test(hash) ? `/${hash}` : ''
-  return { platform: 'vimeo', canonicalUrl: `https://vimeo.com/${id}${secret}`, key: `vimeo:${id}`, videoId: id }
+  return toSource('vimeo', id, `https://vimeo.com/${id}${secret}`)
 }
 
 function linkedin(url: URL, host: string): Source | undefined {
@@ -140,17 +139,72 @@ function linkedin(url: URL, host: string): Source | undefined {
     /\/posts\/[^/]*-(activity|ugcPost|share)-(\d{6,25})(?:-|\/|$)/.exec(path)
   if (!found) return undefined
   const id = `${found[1]}:${found[2]}`
-  return {
-    platform: 'linkedin',
-    canonicalUrl: `https://www.linkedin.com/feed/update/urn:li:${id}`,
-    key: `linkedin:${id}`,
-    videoId: id,
-  }
+  return toSource('linkedin', id, `https://www.linkedin.com/feed/update/urn:li:${id}`)
 }
 
+/**
+ * Sites that are no platform of their own (`platform: web`) and show videos on pages. Only yt-dlp can fetch those. Each
+ * page of one video has one address, in the form that yt-dlp accepts.
+ */
+interface PageSite {
+  /** As people write it. */
+  name: string
+  /** yt-dlp's extractors of the site. */
+  extractors: string[]
+  hosts: RegExp
+  /** What names the video in the path. */
+  paths: RegExp[]
+  toUrl(id: string): string
+}
+
+const SITES: Record<string, PageSite> = {
+  tiktok: {
+    name: 'TikTok',
+    extractors: ['tiktok', 'vm.tiktok'],
+    hosts: /^((vm|vt)\.)?tiktok\.com$/,
+    paths: [
+      /^\/@[\w.-]*\/video\/(\d{6,25})(?:\/|$)/,
+      /^\/(?:embed(?:\/v\d)?|player\/v\d|v)\/(\d{6,25})(?:\.html|\/|$)/,
+    ],
+    // The site leads to the author's page, whatever the author is called here.
+    toUrl: (id) => `https://www.tiktok.com/@_/video/${id}`,
+  },
+  instagram: {
+    name: 'Instagram',
+    extractors: ['instagram'],
+    hosts: /^(instagram\.com|instagr\.am)$/,
+    paths: [/^\/(?:(?!share\/|stories\/)[\w.]+\/)?(?:p|tv|reels?)\/(?!audio(?:\/|$))([\w-]{5,60})(?:\/|$)/],
+    toUrl: (id) => `https://www.instagram.com/p/${id}/`,
+  },
+  loom: {
+    name: 'Loom',
+    extractors: ['loom'],
+    hosts: /^loom\.com$/,
+    paths: [/^\/(?:share|embed|i)\/(?:[\w-]*-)?([\da-f]{32})(?:\/|$)/],
+    toUrl: (id) => `https://www.loom.com/share/${id}`,
+  },
+}
+
+/** The names of the sites' extractors, for yt-dlp. */
+export const PAGE_EXTRACTORS = Object.values(SITES).flatMap(({ extractors }) => extractors)
+
+/** The video that an address of such a site names; undefined for every other address. `host` is without `www`. */
 function page(url: URL, host: string): Source | undefined {
-  const found = findPageVideo(url, host)
-  return found && { platform: 'web', ...found }
+  for (const [label, { hosts, paths, toUrl }] of Object.entries(SITES)) {
+    if (!hosts.test(host)) continue
+    for (const path of paths) {
+      const id = path.exec(url.pathname)?.[1]
+      if (id) return toSource('web', id, toUrl(id), label)
+    }
+  }
+  return undefined
+}
+
+/** The name of the site that an address belongs to; undefined for every other address. */
+function pageSiteOf(address: string): string | undefined {
+  if (!URL.canParse(address)) return undefined
+  const host = new URL(address).hostname.replace(/^(www|m)\./, '')
+  return Object.values(SITES).find(({ hosts }) => hosts.test(host))?.name
 }
 
 /** A plain address. A platform's page that names no video (a channel, a search) keeps its platform. */
@@ -200,6 +254,7 @@ function segments(url: URL): string[] {
   return url.pathname.split('/').filter((part) => part !== '')
 }
 
+/** A text that is not percent-encoded UTF-8 stays as it is. */
 export function decodePercent(path: string): string {
   try {
     return decodeURIComponent(path)

@@ -3,10 +3,10 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
-import { killGroup } from '../kill-group.ts'
+import { collectTail, ended, killGroup } from '../programs.ts'
 import { tooLarge } from './fetch-source.ts'
-import { PAGE_EXTRACTORS } from './page-sites.ts'
 import { withoutHidden } from './shown-address.ts'
+import { PAGE_EXTRACTORS } from './source.ts'
 
 export interface YtDlpOptions {
   /** The yt-dlp that the operator installed; undefined without one. */
@@ -60,47 +60,23 @@ function toArguments(url: string, { scratchDir, maxBytes, maxDurationSec }: YtDl
   ]
 }
 
-interface Run {
-  code: number | null
-  output: string
-  errors: string
-  timedOut: boolean
-  failed: Error | null
-}
-
-function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 600_000 }: YtDlpOptions): Promise<Run> {
-  return new Promise((done) => {
-    // A process group, because yt-dlp starts ffmpeg to join sound and picture, and both must end together.
-    const child = spawn(program, args, {
-      cwd: scratchDir,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: scratchDir, LC_ALL: 'C.UTF-8' },
-    })
-    const kill = () => killGroup(child)
-    let output = ''
-    let errors = ''
-    let timedOut = false
-    const timer = setTimeout(() => {
-      timedOut = true
-      kill()
-    }, timeoutMs)
-    signal.addEventListener('abort', kill, { once: true })
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      output = (output + chunk).slice(0, 100_000)
-    })
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      errors = (errors + chunk).slice(-20_000)
-    })
-    const finish = (code: number | null, failed: Error | null) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', kill)
-      kill()
-      done({ code, output, errors, timedOut, failed })
-    }
-    child.once('error', (error) => finish(null, error))
-    child.once('close', (code) => finish(code, null))
+async function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 600_000 }: YtDlpOptions) {
+  // A process group, because yt-dlp starts ffmpeg to join sound and picture, and both must end together.
+  const child = spawn(program, args, {
+    cwd: scratchDir,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: scratchDir, LC_ALL: 'C.UTF-8' },
   })
+  const kill = () => killGroup(child)
+  const errors = collectTail(child, 20_000)
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output = (output + chunk).slice(0, 100_000)
+  })
+  const end = await ended(child, { signal, timeoutMs, kill })
+  kill()
+  return { ...end, output, errors: errors() }
 }
 
 async function findFile(folder: string): Promise<{ path: string; bytes: number } | null> {
