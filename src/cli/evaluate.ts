@@ -25,7 +25,7 @@ import {
 import { parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
 import { loadFrames } from '../library/frames/frames.ts'
 import type { Annotator } from '../vision/annotator.ts'
-import type { ReadingLanguages } from '../vision/measured/read-text.ts'
+import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { openHouseStyle } from '../workers/annotator.ts'

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { ANNOTATED, SOURCES } from '../vocabulary.ts'
 import {
   type AnnotatedValue,
@@ -19,7 +20,7 @@ const MAX_KEPT = 500
  * closes them.
  */
 export function composeAnnotators(measured: Annotator, model: Annotator): Annotator {
-  const kept = new Map<string, FrameAnnotation>()
+  const kept = new LRUCache<string, FrameAnnotation>({ max: MAX_KEPT })
 
   async function measure(
     video: VideoContext,
@@ -38,10 +39,6 @@ export function composeAnnotators(measured: Annotator, model: Annotator): Annota
     })
     for (const annotation of annotations) known.set(annotation.frameId, annotation)
     for (const frame of missing) kept.set(keyOf(frame), known.get(frame.id)!)
-    for (const key of kept.keys()) {
-      if (kept.size <= MAX_KEPT) break
-      kept.delete(key)
-    }
     return known
   }
 

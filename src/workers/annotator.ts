@@ -9,9 +9,9 @@ import { sharedLimit } from '../queue/shared-limit.ts'
 import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
+import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
-import type { ReadingLanguages } from '../vision/measured/read-text.ts'
-import type { AnswerCache } from '../vision/model/answer-cache.ts'
+import type { AnswerCache } from '../vision/model/answer.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 
 export interface ConfiguredAnnotator {

@@ -8,7 +8,7 @@ import { answerCache } from '../library/annotator/answer-cache.ts'
 import { settleCall } from '../library/annotator/vision-spending.ts'
 import type { Logger } from '../logger.ts'
 import type { AnnotatorCall } from '../vision/annotator.ts'
-import type { AnswerCache, AnswerKey, CachedAnswer } from '../vision/model/answer-cache.ts'
+import type { AnswerCache, AnswerKey, CachedAnswer } from '../vision/model/answer.ts'
 
 /** A paid call to settle, or its answer to keep. Both are idempotent. */
 const Entry = z.union([

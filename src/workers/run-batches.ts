@@ -19,12 +19,11 @@ import { findVideo } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { FrameToAnnotate, TechniqueTerm } from '../vision/annotator.ts'
-import type { AnswerCache } from '../vision/model/answer-cache.ts'
-import type { BatchEndpoint } from '../vision/model/batch-endpoint.ts'
-import type { BatchAnswer } from '../vision/model/batch-lines.ts'
+import type { AnswerCache } from '../vision/model/answer.ts'
+import type { BatchAnswer, BatchEndpoint } from '../vision/model/batches.ts'
 import type { HouseStyle } from '../vision/model/house-style.ts'
+import { findTwins } from '../vision/model/images.ts'
 import { promptVersionOf } from '../vision/model/prompt.ts'
-import { findTwins } from '../vision/model/twins.ts'
 import { loadImages, toContext } from './annotate-frames.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
@@ -80,7 +79,7 @@ interface RoundDeps extends BatchDeps {
 
 async function openEndpoint({ baseUrl, apiKey }: VisionConfig): Promise<BatchEndpoint> {
   // Not at the top: the client takes 20 MB.
-  const { openBatchEndpoint } = await import('../vision/model/batch-endpoint.ts')
+  const { openBatchEndpoint } = await import('../vision/model/batches.ts')
   return openBatchEndpoint({ baseUrl, apiKey: apiKey ?? 'none' })
 }
 
@@ -160,7 +159,7 @@ function isRefusal(error: unknown): boolean {
 
 async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
   const { db, rules, techniques, style, logger } = deps
-  const { writeBatchLine } = await import('../vision/model/batch-lines.ts')
+  const { writeBatchLine } = await import('../vision/model/batches.ts')
   const lines: string[] = []
   for (const { n, videoId, frameIds } of await requestsOf(db, batch.id)) {
     const video = await findVideo(db, videoId)
@@ -186,7 +185,7 @@ async function takeOver(
   { status, files }: { status: string; files: string[] },
 ): Promise<void> {
   const { db, endpoint, rules, logger, faultPoint } = deps
-  const { readBatchLine } = await import('../vision/model/batch-lines.ts')
+  const { readBatchLine } = await import('../vision/model/batches.ts')
   const { priceIn: input, priceOut: output } = rules
   const price = input === undefined || output === undefined ? undefined : { input, output }
   const requests = new Map((await requestsOf(db, batch.id)).map((request) => [lineId(batch, request.n), request]))

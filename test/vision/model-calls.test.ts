@@ -6,7 +6,7 @@ import {
   type FrameAnnotation,
   type FrameToAnnotate,
 } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
 import { until } from '../support/until.ts'
 import { start, toFrames, video } from './model-run.ts'

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { type FakeVisionOptions, noiseFrame } from '../support/fake-vision-endpoint.ts'
 import { geminiError, inTurn, start, toFrames } from './model-run.ts'
 

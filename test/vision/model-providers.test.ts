@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AnnotatorCall } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame } from '../support/fake-vision-endpoint.ts'
 import { start, toFrames } from './model-run.ts'
 

@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { visionAnswers } from '../../db/schema/vision.ts'
-import type { AnswerCache, CachedAnswer } from '../../vision/model/answer-cache.ts'
+import type { AnswerCache, CachedAnswer } from '../../vision/model/answer.ts'
 
 /** The annotator's cache in Postgres: a model's earlier answers by image. */
 export function answerCache(db: Db): AnswerCache {

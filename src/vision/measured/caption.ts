@@ -100,7 +100,7 @@ function captionOfParts(parts: Parts, { words, ground }: CaptionFacts): string {
 }
 
 function quote(words: readonly Word[]): string {
-  return plainText(words.map(({ text }) => text).join(' '), MAX_QUOTED) ?? ''
+  return plainText(words.map(({ text }) => text).join(' '), MAX_QUOTED)
 }
 
 /** A plain name of a ground: its lightness, and its hue where it has one. */

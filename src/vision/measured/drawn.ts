@@ -39,10 +39,14 @@ const middleX = ({ x, width }: Box) => x + width / 2
 const middleY = ({ y, height }: Box) => y + height / 2
 const isNear = (a: number, b: number, by: number) => Math.abs(a - b) <= by
 
-export function holds(outer: Box, inner: Box): boolean {
+/** Whether the middle of one box lies in another. */
+function isAround(outer: Box, inner: Box): boolean {
   const [x, y] = [middleX(inner), middleY(inner)]
-  const isInside = x > outer.x && x < right(outer) && y > outer.y && y < bottom(outer)
-  return isInside && areaOf(inner) < areaOf(outer) * 0.7
+  return x > outer.x && x < right(outer) && y > outer.y && y < bottom(outer)
+}
+
+export function holds(outer: Box, inner: Box): boolean {
+  return isAround(outer, inner) && areaOf(inner) < areaOf(outer) * 0.7
 }
 
 const isPanel = (shape: Shape) => shape.rim >= 0.8 && shape.fill >= 0.4 && shape.width >= 0.03 && shape.height >= 0.03
@@ -116,10 +120,7 @@ function outermost(shapes: readonly Shape[]): Shape[] {
 }
 
 function covers(outer: Box, inner: Box): boolean {
-  const isInside = holds({ ...outer }, { ...inner, width: inner.width, height: inner.height })
-  const [x, y] = [middleX(inner), middleY(inner)]
-  const isAround = x > outer.x && x < right(outer) && y > outer.y && y < bottom(outer)
-  return isInside || (isAround && areaOf(inner) < areaOf(outer))
+  return isAround(outer, inner) && areaOf(inner) < areaOf(outer)
 }
 
 /** Groups of at least two shapes that are alike. */

@@ -22,10 +22,6 @@ export interface FaceFinding {
   passMs: number
 }
 
-export interface FaceDetector {
-  find(raster: Raster): Promise<FaceFinding>
-}
-
 interface Detection {
   score: number
   relativeBox: { x: number; y: number; width: number; height: number }
@@ -45,7 +41,7 @@ const MAX_LOOKS = 3
  * per picture on one core. Loads from the package's own files, never from the network. Blocks its thread while it
  * looks, so run it in a worker.
  */
-export async function openFaceDetector(): Promise<FaceDetector> {
+export async function openFaceDetector() {
   const require = createRequire(import.meta.url)
   // The package imports all of tfjs (300 MB) but uses only the core and the wasm backend.
   const hooks = registerHooks({
@@ -104,7 +100,7 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   }
 
   return {
-    async find(raster) {
+    async find(raster: Raster): Promise<FaceFinding> {
       const start = performance.now()
       const candidates = (await detect(await resizeRaster(raster, 640), CANDIDATE))
         .map(toFace)

@@ -6,3 +6,12 @@ export function measuredAs(languages: readonly string[]) {
   const isDefault = languages.length === 1 && languages[0] === 'eng'
   return { ...MEASURED, version: isDefault ? MEASURED.version : `${MEASURED.version}+${languages.join('+')}` }
 }
+
+/** The languages that text is read in, as tesseract names them. */
+export interface ReadingLanguages {
+  codes: readonly string[]
+  /** Holds `<code>.traineddata` of each. Without it English alone is read, with the data of its npm package. */
+  dataDir?: string
+}
+
+export const ENGLISH: ReadingLanguages = { codes: ['eng'] }

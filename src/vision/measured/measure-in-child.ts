@@ -9,9 +9,8 @@ import {
   type FrameToAnnotate,
   type VideoContext,
 } from '../annotator.ts'
-import { measuredAs } from './identity.ts'
+import { ENGLISH, measuredAs, type ReadingLanguages } from './identity.ts'
 import type { FromMeasurer, ToMeasurer } from './measuring-process.ts'
-import { ENGLISH, type ReadingLanguages } from './read-text.ts'
 
 export interface MeasureInChildOptions {
   /** How long the process stays after its last frame (default a minute). */

@@ -10,10 +10,10 @@ import {
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { describeFrame } from './describe-frame.ts'
-import { measuredAs } from './identity.ts'
+import { ENGLISH, measuredAs, type ReadingLanguages } from './identity.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import { ENGLISH, openTextReader, type ReadingLanguages, type Word } from './read-text.ts'
+import { openTextReader, type Word } from './read-text.ts'
 
 /** Longest measuring of one picture, faces included. */
 const MEASURE_TIMEOUT_MS = 120_000
@@ -115,16 +115,11 @@ function cannotStart(cause: Error): AnnotatorUnavailable {
   return new AnnotatorUnavailable('cannot_start', message, START_RETRY_MS)
 }
 
-interface Waiting {
-  resolve: (measurement: Measurement) => void
-  reject: (error: Error) => void
-}
-
 /**
  * The worker thread that decodes and finds faces. It starts with the first picture, and again after it died or hung.
  */
 function openMeter(timeoutMs: number) {
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, Pick<PromiseWithResolvers<Measurement>, 'resolve' | 'reject'>>()
   let worker: Worker | undefined
   let nextId = 1
   const run = oneAtATime()

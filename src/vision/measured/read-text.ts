@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createWorker, PSM, type Worker } from 'tesseract.js'
+import type { ReadingLanguages } from './identity.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 
 /** One word with its box in shares of the picture. */
@@ -26,27 +27,13 @@ export interface Readable {
   preparedMs: number
 }
 
-export interface TextReader extends AsyncDisposable {
-  /** The confidently read words in reading order; null after the time-out. */
-  read(picture: Readable, signal: AbortSignal): Promise<Word[] | null>
-}
-
 const MIN_CONFIDENCE = 60
-
-/** The languages that text is read in, as tesseract names them. */
-export interface ReadingLanguages {
-  codes: readonly string[]
-  /** Holds `<code>.traineddata` of each. Without it English alone is read, with the data of its npm package. */
-  dataDir?: string
-}
-
-export const ENGLISH: ReadingLanguages = { codes: ['eng'] }
 
 /**
  * One tesseract worker thread, without any download. A reading that times out ends the thread, and the next reading
  * starts a new one.
  */
-export function openTextReader(options: { timeoutMs: number; languages: ReadingLanguages }): TextReader {
+export function openTextReader(options: { timeoutMs: number; languages: ReadingLanguages }) {
   const { timeoutMs, languages } = options
   const run = oneAtATime()
   let current: Promise<Worker> | undefined
@@ -109,7 +96,8 @@ export function openTextReader(options: { timeoutMs: number; languages: ReadingL
   }
 
   return {
-    read: (picture, signal) => run(() => readOne(picture, signal)),
+    /** The confidently read words in reading order; null after the time-out. */
+    read: (picture: Readable, signal: AbortSignal) => run(() => readOne(picture, signal)),
     [Symbol.asyncDispose]: stop,
   }
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+import { type AnnotatedAttribute, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import type { AnnotatedValue, AnnotationIssue, FrameAnnotation, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
-import type { ATTRIBUTES_ASKED } from './prompt.ts'
 
 /** Longest texts kept, characters. */
 const MAX_LENGTHS = { caption: 500, composition: 500, steal: 500, on_screen_text: 2000 } as const
@@ -33,7 +32,8 @@ export function parseAnswer(answer: string): ParsedAnswer {
   return { frames: completeObjects(text).flatMap((object) => toFrames([tryParse(object)]) ?? []), whole: false }
 }
 
-function tryParse(text: string): unknown {
+/** Undefined for a text that is no JSON. */
+export function tryParse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -168,7 +168,7 @@ function unknown(reason = 'the model could not tell'): AnnotatedValue {
 }
 
 /** 0–1; percentages are converted; null where the answer holds nothing usable. */
-function confidenceOf(raw: RawFrame, attribute: (typeof ATTRIBUTES_ASKED)[number]): number | null {
+function confidenceOf(raw: RawFrame, attribute: AnnotatedAttribute): number | null {
   const all = raw.confidence
   const value = typeof all === 'object' && all !== null ? (all as Record<string, unknown>)[attribute] : all
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null
@@ -177,4 +177,19 @@ function confidenceOf(raw: RawFrame, attribute: (typeof ATTRIBUTES_ASKED)[number
 
 function describe(value: unknown): string {
   return plainText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), 80)
+}
+
+/** What is kept of an answer: everything but the frame it was given for. */
+export type CachedAnswer = Omit<FrameAnnotation, 'frameId' | 'copiedFrom'>
+
+/** Answers by picture, model and prompt version, which includes the vocabulary. A failing cache costs only a call. */
+export interface AnswerCache {
+  get(key: AnswerKey): Promise<CachedAnswer | null>
+  set(key: AnswerKey, answer: CachedAnswer): Promise<void>
+}
+
+export interface AnswerKey {
+  imageSha256: string
+  model: string
+  promptVersion: string
 }

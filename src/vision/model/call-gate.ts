@@ -2,20 +2,12 @@ import { AnnotatorUnavailable, type BookedCall } from '../annotator.ts'
 import { type ParsedAnswer, parseAnswer } from './answer.ts'
 import type { Endpoint, ModelReply, ModelRequest } from './endpoint.ts'
 import { misconfigured } from './endpoint-error.ts'
-import { type CallLimiter, createBreaker } from './limits.ts'
 
 /**
  * After this many rejections of single frames in a row, no frame will be taken. Parallel batches of frames that are
  * bad by themselves reach about half of it at worst.
  */
 const REJECTED_IN_A_ROW = 32
-
-export interface GateOptions {
-  endpoint: Endpoint
-  limiter: CallLimiter
-  breakerThreshold: number
-  breakerCoolDownMs: number
-}
 
 interface Call {
   request: ModelRequest
@@ -37,21 +29,21 @@ export interface CallResult {
   recorded: Promise<void>
 }
 
-export interface CallGate {
-  /** @throws AnnotatorUnavailable while a call is pointless */
-  checkAvailable(): void
-  /** One call within the limits. */
-  ask(call: Call): Promise<CallResult>
-}
-
 /** Lets calls through to the endpoint: limiter, books and breaker, and one shared pause while it is unavailable. */
-export function openCallGate(options: GateOptions): CallGate {
-  const { endpoint, limiter } = options
-  const breaker = createBreaker(options.breakerThreshold, options.breakerCoolDownMs)
+export function openCallGate({
+  endpoint,
+  limiter,
+  breaker,
+}: {
+  endpoint: Endpoint
+  limiter: ReturnType<typeof openLocalLimiter>
+  breaker: ReturnType<typeof createBreaker>
+}) {
   /** One 429 or one refused key is enough to pause all calls of this process. */
   let pause: { error: AnnotatorUnavailable; until: number } | undefined
   let rejectedInARow = 0
 
+  /** @throws AnnotatorUnavailable while a call is pointless */
   function checkAvailable(): void {
     if (!pause) return
     const waitMs = pause.until - Date.now()
@@ -91,7 +83,8 @@ export function openCallGate(options: GateOptions): CallGate {
 
   return {
     checkAvailable,
-    async ask(call) {
+    /** One call within the limits. */
+    async ask(call: Call): Promise<CallResult> {
       const { release } = await limiter.acquire(call.signal)
       let booked: BookedCall | undefined
       let sent = false
@@ -116,6 +109,81 @@ export function openCallGate(options: GateOptions): CallGate {
         release()
         throw error
       }
+    },
+  }
+}
+
+/** At most `concurrency` calls in flight in this process, first come, first served. */
+export function openLocalLimiter(concurrency: number) {
+  const limit = Math.max(1, concurrency)
+  let inFlight = 0
+  const waiting: Array<() => void> = []
+
+  function take() {
+    inFlight++
+    let held = true
+    return {
+      /** Idempotent. */
+      release() {
+        if (!held) return
+        held = false
+        inFlight--
+        waiting.shift()?.()
+      },
+    }
+  }
+
+  return {
+    /** Waits for the right to make one call. Rejects when the signal fires. */
+    async acquire(signal: AbortSignal): Promise<{ release(): void }> {
+      signal.throwIfAborted()
+      if (inFlight < limit) return take()
+      return new Promise((resolve, reject) => {
+        const enter = () => {
+          signal.removeEventListener('abort', leave)
+          resolve(take())
+        }
+        const leave = () => {
+          waiting.splice(waiting.indexOf(enter), 1)
+          reject(signal.reason)
+        }
+        waiting.push(enter)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+    },
+  }
+}
+
+/**
+ * Opens after `threshold` failures in a row and stays open for `coolDownMs`. Then one call is let through, and its
+ * outcome closes the breaker or opens it again.
+ */
+export function createBreaker(threshold: number, coolDownMs: number, now: () => number = Date.now) {
+  let failures = 0
+  let openUntil = 0
+  let probing = false
+  return {
+    /** Milliseconds until a call may be made. 0 when it may be made now: then its outcome must be reported. */
+    enter(): number {
+      if (failures < threshold) return 0
+      const wait = openUntil - now()
+      if (wait > 0) return wait
+      if (probing) return coolDownMs
+      probing = true
+      return 0
+    },
+    succeeded() {
+      failures = 0
+      probing = false
+    },
+    failed() {
+      failures++
+      probing = false
+      if (failures >= threshold) openUntil = now() + coolDownMs
+    },
+    /** A call that says nothing about the endpoint's health: we stopped it, or the endpoint asked to wait. */
+    left() {
+      probing = false
     },
   }
 }

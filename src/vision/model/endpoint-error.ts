@@ -1,12 +1,13 @@
 import OpenAI from 'openai'
 import { AnnotatorUnavailable } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
-import { readRetryAfter } from './retry-after.ts'
 
 const DEFAULT_PAUSE_MS = 20_000
 const MISCONFIGURED_PAUSE_MS = 5 * 60_000
 const UNREACHABLE_PAUSE_MS = 30_000
 const SPENT_PAUSE_MS = 60 * 60_000
+
+type ApiError = InstanceType<typeof OpenAI.APIError>
 
 /** A call that brought no answer. See `ModelReply`. */
 export interface CallFailure {
@@ -30,7 +31,7 @@ export function classify(error: unknown): CallFailure {
 }
 
 /** OpenRouter answers 403 to a picture that its moderation flags, with the reasons. */
-function isModeration({ status, code, error }: InstanceType<typeof OpenAI.APIError>): boolean {
+function isModeration({ status, code, error }: ApiError): boolean {
   if (code === 'content_filter' || code === 'content_policy_violation') return true
   const metadata = (error as { metadata?: { reasons?: unknown } } | undefined)?.metadata
   return status === 403 && Array.isArray(metadata?.reasons)
@@ -47,14 +48,7 @@ function classifyConnection(error: unknown): CallFailure {
   return { kind: 'failed', reason: late ? 'no answer in time' : `no usable answer: ${shortMessage(error)}` }
 }
 
-function unavailableBy(
-  {
-    status,
-    code,
-    headers,
-  }: { status: number | undefined; code?: string | null | undefined; headers?: Headers | undefined },
-  reason: string,
-): AnnotatorUnavailable | undefined {
+function unavailableBy({ status, code, headers }: ApiError, reason: string): AnnotatorUnavailable | undefined {
   if (status === 402) return spent(`The vision endpoint requires payment (${reason}). Add credit to its account.`)
   if (status === 429 && code === 'insufficient_quota')
     return spent(`The quota of the vision endpoint is used up (${reason}). Raise it or wait for its renewal.`)
@@ -97,4 +91,28 @@ function shortMessage(error: unknown): string {
   let message = error instanceof Error ? error.message : String(error)
   if (error instanceof Error && error.cause instanceof Error) message += ` (${error.cause.message})`
   return plainText(message.replaceAll('\n', ' '), 200)
+}
+
+const MAX_PAUSE_MS = 60 * 60_000
+
+/**
+ * The wait that an endpoint asks for, milliseconds; null without any. Reads `retry-after-ms`, then `retry-after` in
+ * seconds or as a date, then the longest of OpenAI's `x-ratelimit-reset-*` (`1s`, `6m0s`).
+ */
+export function readRetryAfter(headers: Headers | undefined, now = Date.now()): number | null {
+  if (!headers) return null
+  const milliseconds = Number(headers.get('retry-after-ms') ?? Number.NaN)
+  if (Number.isFinite(milliseconds) && milliseconds >= 0) return Math.min(milliseconds, MAX_PAUSE_MS)
+  const after = headers.get('retry-after')
+  if (after !== null) {
+    const pause = /^\s*\d+(\.\d+)?\s*$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
+    if (Number.isFinite(pause)) return Math.min(Math.max(0, pause), MAX_PAUSE_MS)
+  }
+  const resets = ['x-ratelimit-reset-requests', 'x-ratelimit-reset-tokens'].flatMap((name) => {
+    const match = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:(\d+)ms)?$/.exec(headers.get(name) ?? '')
+    if (!match?.[0]) return []
+    const [, hours = 0, minutes = 0, seconds = 0, ms = 0] = match.map((part) => Number(part ?? 0))
+    return [((hours * 60 + minutes) * 60 + seconds) * 1000 + ms]
+  })
+  return resets.length > 0 ? Math.min(Math.max(...resets), MAX_PAUSE_MS) : null
 }

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { plainText } from '../plain-text.ts'
-import { boundedFetch } from './bounded-fetch.ts'
+import { tryParse } from './answer.ts'
 import { classify } from './endpoint-error.ts'
 import { ANSWER_MODES, type AnswerMode } from './prompt.ts'
 import { type ModelPrice, NO_USAGE, toUsage, type Usage } from './usage.ts'
@@ -33,16 +33,6 @@ export type ModelReply =
   /** The endpoint failed. It may answer the same request later. */
   | { kind: 'failed'; reason: string; usage: Usage }
 
-export interface Endpoint {
-  /** @throws AnnotatorUnavailable when the endpoint asks to wait, or when the key or the model is wrong */
-  ask(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
-  /**
-   * Tells whether a reply named a frame. Some servers take a schema and ignore it (Anthropic's layer for this client).
-   * After two useless replies in a row the form is described in words.
-   */
-  learn(reply: ModelReply, isUseful: boolean): void
-}
-
 /** What the endpoint and the model have turned out to support. Kept as long as the annotator is open. */
 interface Abilities {
   mode: AnswerMode
@@ -54,8 +44,10 @@ interface Abilities {
 /** More adjustments than this mean that a server contradicts itself. */
 const MAX_ADJUSTMENTS = 5
 
+export type Endpoint = ReturnType<typeof openEndpoint>
+
 /** Chat completions of an OpenAI-compatible endpoint. */
-export function openEndpoint(options: EndpointOptions): Endpoint {
+export function openEndpoint(options: EndpointOptions) {
   const abilities: Abilities = {
     mode: 'json_schema',
     tokenParameter: 'max_tokens',
@@ -73,7 +65,8 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
     logLevel: 'off',
   })
   return {
-    async ask(request, signal) {
+    /** @throws AnnotatorUnavailable when the endpoint asks to wait, or when the key or the model is wrong */
+    async ask(request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
       const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)])
       for (let adjustments = 0; ; adjustments++) {
         const used = { ...abilities }
@@ -91,7 +84,11 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
         }
       }
     },
-    learn(reply, isUseful) {
+    /**
+     * Tells whether a reply named a frame. Some servers take a schema and ignore it (Anthropic's layer for this
+     * client). After two useless replies in a row the form is described in words.
+     */
+    learn(reply: ModelReply, isUseful: boolean): void {
       if (reply.kind !== 'text' || reply.truncated || reply.mode !== abilities.mode) return
       if (isUseful) useless = Number.NEGATIVE_INFINITY
       else if (++useless >= 2 && abilities.mode === 'json_schema') abilities.mode = 'json_object'
@@ -178,4 +175,35 @@ export function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | u
   // A model that reasons first may spend all its tokens on that.
   if (truncated) return { kind: 'text', text: '', truncated, usage }
   return { kind: 'failed', reason: 'the reply has no text', usage }
+}
+
+/** Reads the whole body inside the call, so that its deadline covers the body too. Refuses a body without end. */
+export function boundedFetch(inner: typeof fetch, maxBytes: number): typeof fetch {
+  return async (input, init) => {
+    const response = await inner(input, { ...init, redirect: 'error' })
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length
+      // Leaving the loop cancels the stream.
+      if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    const { status, statusText } = response
+    const headers = new Headers(response.headers)
+    headers.delete('content-encoding')
+    headers.delete('content-length')
+    return new Response(toBody(status, Buffer.concat(chunks)), { status, statusText, headers })
+  }
+}
+
+function toBody(status: number, body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string | null {
+  if (status === 204 || status === 205 || status === 304) return null
+  return status >= 400 ? unwrapError(body) : body
+}
+
+/** Gemini wraps an error into a list, which the client does not understand. */
+function unwrapError(body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string {
+  const value = tryParse(body.toString())
+  return Array.isArray(value) && value.length > 0 ? JSON.stringify(value[0]) : body
 }

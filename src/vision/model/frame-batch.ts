@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type OpenAI from 'openai'
 import type { AnnotatorCall, FrameAnnotation, FrameToAnnotate, TechniqueTerm, VideoContext } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
@@ -54,6 +55,8 @@ interface AskedFrame extends PreparedFrame {
   name: string
 }
 
+export const nameOf = (i: number) => `f${i + 1}`
+
 /** Asks for frames together until each is annotated, refused or failed. */
 export async function annotateBatch(context: BatchContext, frames: readonly FrameToAnnotate[]): Promise<void> {
   const prepared = await prepare(context, frames)
@@ -91,7 +94,7 @@ async function askFor(
   frames: readonly PreparedFrame[],
   { n, room }: Attempt = { n: 1, room: context.room.usual },
 ): Promise<void> {
-  const asked = frames.map((prepared, i) => ({ ...prepared, name: `f${i + 1}` }))
+  const asked = frames.map((prepared, i) => ({ ...prepared, name: nameOf(i) }))
   const examples = await writeExamples(
     context.style,
     asked.map(({ frame }) => frame),
@@ -226,7 +229,10 @@ async function askAgain(
     for (const { frame } of frames) await close(context, frame, { status: 'failed', reason })
     return
   }
-  await pause(context.retryDelayMs * 2 ** (n - 1) * (0.5 + Math.random()), context.signal)
+  const { retryDelayMs, signal } = context
+  await sleep(retryDelayMs * 2 ** (n - 1) * (0.5 + Math.random()), undefined, { signal }).catch(() =>
+    signal.throwIfAborted(),
+  )
   return askFor(context, frames, { n: n + 1, room })
 }
 
@@ -247,19 +253,4 @@ interface Ending {
 /** Delivers an annotation without values. */
 function close(context: BatchContext, frame: FrameToAnnotate, ending: Ending): Promise<void> {
   return context.deliver({ frameId: frame.id, ...ending, values: {}, issues: [] })
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    const onAbort = () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
 }

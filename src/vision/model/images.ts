@@ -1,4 +1,5 @@
 import sharp from 'sharp'
+import type { FrameToAnnotate } from '../annotator.ts'
 import { holdsText, measurePicture } from '../measured/picture.ts'
 
 /** Long side of the JPEG that is sent: enough for labels, or enough for small text where there is much of it. */
@@ -33,37 +34,32 @@ export async function toModelStrip(build: Buffer): Promise<string | undefined> {
   return jpeg ? `data:image/jpeg;base64,${jpeg.toString('base64')}` : undefined
 }
 
-/** A small grey copy, for comparing pictures pixel by pixel. */
-export interface Miniature {
-  pixels: Buffer
-}
-
 const MINI_WIDTH = 160
 const MINI_HEIGHT = 90
 
-export async function toMiniature(image: Buffer): Promise<Miniature> {
-  const pixels = await sharp(image, { limitInputPixels: MAX_PIXELS })
+/** A small grey copy, for comparing pictures pixel by pixel. */
+function toMiniature(image: Buffer): Promise<Buffer> {
+  return sharp(image, { limitInputPixels: MAX_PIXELS })
     .resize(MINI_WIDTH, MINI_HEIGHT, { fit: 'fill' })
     .removeAlpha()
     .grayscale()
     .raw()
     .toBuffer()
-  return { pixels }
 }
 
 /**
  * Near-identical: a mean difference of at most 2 levels, and fewer than one pixel in 200 clearly changed. The second
  * part tells two text cards apart that differ only in their words.
  */
-export function looksTheSame(a: Miniature, b: Miniature): boolean {
+function looksTheSame(a: Buffer, b: Buffer): boolean {
   let sum = 0
   let changed = 0
-  for (let i = 0; i < a.pixels.length; i++) {
-    const difference = Math.abs(a.pixels[i]! - b.pixels[i]!)
+  for (let i = 0; i < a.length; i++) {
+    const difference = Math.abs(a[i]! - b[i]!)
     sum += difference
     if (difference > 24) changed++
   }
-  return sum <= 2 * a.pixels.length && changed * 200 < a.pixels.length
+  return sum <= 2 * a.length && changed * 200 < a.length
 }
 
 /** Bits in which two 64-bit hashes of 16 hex digits differ. */
@@ -72,4 +68,33 @@ export function hashDistance(a: string, b: string): number {
   let count = 0
   for (; bits > 0n; bits >>= 1n) count += Number(bits & 1n)
   return count
+}
+
+const NEAR_HASH = 6
+
+/**
+ * Frames that look the same as the kept one before them in time, by the kept frame's id. Every frame of a chain is
+ * compared with its first, so that slow change does not add up.
+ */
+export async function findTwins(frames: readonly FrameToAnnotate[]): Promise<Map<string, FrameToAnnotate[]>> {
+  const twins = new Map<string, FrameToAnnotate[]>()
+  const miniatures = new Map<string, Promise<Buffer>>()
+  const miniatureOf = (frame: FrameToAnnotate) => {
+    const known = miniatures.get(frame.id) ?? toMiniature(frame.image)
+    miniatures.set(frame.id, known)
+    return known
+  }
+  const isTwin = async (first: FrameToAnnotate, frame: FrameToAnnotate) => {
+    const near = first.imageSha256 === frame.imageSha256 || hashDistance(first.phash, frame.phash) <= NEAR_HASH
+    if (!near) return false
+    // A picture that cannot be read has no twin.
+    const pair = await Promise.all([miniatureOf(first), miniatureOf(frame)]).catch(() => null)
+    return pair !== null && looksTheSame(...pair)
+  }
+  let first: FrameToAnnotate | undefined
+  for (const frame of frames.toSorted((a, b) => a.tSec - b.tSec)) {
+    if (first && (await isTwin(first, frame))) twins.set(first.id, [...(twins.get(first.id) ?? []), frame])
+    else first = frame
+  }
+  return twins
 }

@@ -8,14 +8,13 @@ import type {
   TechniqueTerm,
   VideoContext,
 } from '../annotator.ts'
-import type { AnswerCache } from './answer-cache.ts'
-import { type CallGate, openCallGate } from './call-gate.ts'
+import type { AnswerCache } from './answer.ts'
+import { createBreaker, openCallGate, openLocalLimiter } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import type { HouseStyle } from './house-style.ts'
-import { type CallLimiter, openLocalLimiter } from './limits.ts'
+import { findTwins } from './images.ts'
 import { PROMPT_VERSION, promptVersionOf, suffixOf } from './prompt.ts'
-import { findTwins } from './twins.ts'
 import type { ModelPrice } from './usage.ts'
 
 export interface ModelAnnotatorOptions {
@@ -39,7 +38,7 @@ export interface ModelAnnotatorOptions {
   /** Failures in a row that open the breaker (default 8), and for how long it stays open (default 60 s). */
   breakerThreshold?: number
   breakerCoolDownMs?: number
-  limiter?: CallLimiter
+  limiter?: ReturnType<typeof openLocalLimiter>
   cache?: AnswerCache
   /** Corrections that are shown as examples. */
   style?: HouseStyle
@@ -129,7 +128,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 }
 
-function openGate(options: ModelAnnotatorOptions): CallGate {
+function openGate(options: ModelAnnotatorOptions) {
   const endpoint = openEndpoint({
     ...options,
     timeoutMs: options.timeoutMs ?? 90_000,
@@ -139,8 +138,7 @@ function openGate(options: ModelAnnotatorOptions): CallGate {
   return openCallGate({
     endpoint,
     limiter: options.limiter ?? openLocalLimiter(4),
-    breakerThreshold: options.breakerThreshold ?? 8,
-    breakerCoolDownMs: options.breakerCoolDownMs ?? 60_000,
+    breaker: createBreaker(options.breakerThreshold ?? 8, options.breakerCoolDownMs ?? 60_000),
   })
 }
 
@@ -167,21 +165,15 @@ function createDelivery(
 ) {
   const delivered = new Map<string, FrameAnnotation>()
 
-  async function deliverOne(annotation: FrameAnnotation): Promise<void> {
-    if (delivered.has(annotation.frameId)) return
-    delivered.set(annotation.frameId, annotation)
+  async function deliver(annotation: FrameAnnotation): Promise<void> {
+    const { frameId } = annotation
+    if (delivered.has(frameId)) return
+    delivered.set(frameId, annotation)
     await onAnnotated?.(annotation)
+    for (const twin of twins.get(frameId) ?? []) await deliver({ ...annotation, frameId: twin.id, copiedFrom: frameId })
   }
 
-  return {
-    delivered,
-    async deliver(annotation: FrameAnnotation): Promise<void> {
-      if (delivered.has(annotation.frameId)) return
-      await deliverOne(annotation)
-      for (const twin of twins.get(annotation.frameId) ?? [])
-        await deliverOne({ ...annotation, frameId: twin.id, copiedFrom: annotation.frameId })
-    },
-  }
+  return { delivered, deliver }
 }
 
 function chunk<T>(items: readonly T[], size: number): T[][] {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+import { ANNOTATED, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import type { TechniqueTerm, VideoContext } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
@@ -12,18 +12,6 @@ export type AnswerMode = (typeof ANSWER_MODES)[number]
 
 /** A larger vocabulary is not listed in the schema, because servers limit the size of a grammar. */
 const MAX_ENUM = 200
-
-export const ATTRIBUTES_ASKED = [
-  'subject',
-  'surface',
-  'shot',
-  'technique',
-  'zone',
-  'caption',
-  'composition',
-  'steal',
-  'on_screen_text',
-] as const
 
 const INSTRUCTIONS = `You describe single frames of launch and product videos for a library that people search.
 You get frames of one video in order of time, each after its name (f1, f2, …). Answer for every frame, under its \
@@ -119,7 +107,7 @@ export function toAnswerSchema(
         composition: text,
         steal: text,
         on_screen_text: text,
-        confidence: strictObject(Object.fromEntries(ATTRIBUTES_ASKED.map((attribute) => [attribute, number]))),
+        confidence: strictObject(Object.fromEntries(ANNOTATED.map((attribute) => [attribute, number]))),
         refusal: text,
       }),
     },

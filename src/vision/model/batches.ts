@@ -1,9 +1,9 @@
-import type OpenAI from 'openai'
+import OpenAI, { toFile } from 'openai'
 import { z } from 'zod'
 import type { FrameAnnotation, FrameToAnnotate, TechniqueTerm, VideoContext } from '../annotator.ts'
-import { parseAnswer, toAnnotation } from './answer.ts'
-import { toParameters, toReply } from './endpoint.ts'
-import { stripOf, toRequest } from './frame-batch.ts'
+import { parseAnswer, toAnnotation, tryParse } from './answer.ts'
+import { boundedFetch, toParameters, toReply } from './endpoint.ts'
+import { nameOf, stripOf, toRequest } from './frame-batch.ts'
 import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage } from './images.ts'
 import { BATCH_PRICE, type ModelPrice, type Usage } from './usage.ts'
@@ -44,8 +44,6 @@ export async function writeBatchLine(
   return JSON.stringify({ custom_id: id, method: 'POST', url: '/v1/chat/completions', body })
 }
 
-const nameOf = (i: number) => `f${i + 1}`
-
 const Line = z.object({
   custom_id: z.string(),
   response: z.object({ status_code: z.number(), body: z.unknown() }).nullish(),
@@ -79,10 +77,67 @@ export function readBatchLine(text: string, price: ModelPrice | undefined): Batc
   }
 }
 
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+/** What a provider says about a batch. */
+type BatchState =
+  | { ended: false }
+  /** `files` hold one line of JSON per request that was worked on: answers and errors. */
+  | { ended: true; status: string; files: string[] }
+
+const ENDED = new Set(['completed', 'failed', 'expired', 'cancelled'])
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+const TIMEOUT_MS = 5 * 60_000
+const LISTED = 100
+
+export type BatchEndpoint = ReturnType<typeof openBatchEndpoint>
+
+/** Half-price batches in OpenAI's form: a file of requests, a batch, files of answers. */
+export function openBatchEndpoint({
+  baseUrl,
+  apiKey,
+  fetch: given = fetch,
+}: {
+  baseUrl: string
+  apiKey: string
+  fetch?: typeof fetch
+}) {
+  const client = new OpenAI({
+    baseURL: baseUrl,
+    apiKey,
+    maxRetries: 0,
+    timeout: TIMEOUT_MS,
+    fetch: boundedFetch(given, MAX_ANSWER_BYTES),
+    logLevel: 'off',
+  })
+  return {
+    /** Uploads the requests, one JSON object a line, and returns the file's id. */
+    async upload(lines: readonly string[]): Promise<string> {
+      const file = await toFile(Buffer.from(`${lines.join('\n')}\n`), 'frames.jsonl')
+      return (await client.files.create({ file, purpose: 'batch' })).id
+    },
+    /** Starts a batch of an uploaded file. It may be paid for from here on. */
+    async create(fileId: string): Promise<string> {
+      const batch = await client.batches.create({
+        input_file_id: fileId,
+        endpoint: '/v1/chat/completions',
+        completion_window: '24h',
+      })
+      return batch.id
+    },
+    /** The batch that was made of this file; undefined without one. */
+    async find(fileId: string): Promise<string | undefined> {
+      const { data } = await client.batches.list({ limit: LISTED })
+      return data.find((batch) => batch.input_file_id === fileId)?.id
+    },
+    async state(batchId: string): Promise<BatchState> {
+      const batch = await client.batches.retrieve(batchId)
+      // Some providers write it in capitals, and an empty text for a file that is not there.
+      const status = String(batch.status).toLowerCase()
+      if (!ENDED.has(status)) return { ended: false }
+      const files = [batch.output_file_id, batch.error_file_id].filter((id) => typeof id === 'string' && id !== '')
+      return { ended: true, status, files: files as string[] }
+    },
+    async download(fileId: string): Promise<string> {
+      return (await client.files.content(fileId)).text()
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createBreaker, openLocalLimiter } from './limits.ts'
-import { readRetryAfter } from './retry-after.ts'
+import { createBreaker, openLocalLimiter } from './call-gate.ts'
+import { readRetryAfter } from './endpoint-error.ts'
 
 const never = new AbortController().signal
 
