@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { MediaStore } from '../media/media-store.ts'
-import { folderOf, listBackups, readManifest, type StoredFile } from './manifest.ts'
+import { damaged } from './failure.ts'
+import { folderOf, listBackups, type Manifest, readManifest, type StoredFile } from './manifest.ts'
 import { decompress, linesOf, Measure, putCompressed } from './streams.ts'
 
 /** Copies at once. Enough to keep a bucket busy and a disk's queue filled. */
 export const COPIES_AT_ONCE = 8
-
-export interface Copied {
-  bytes: number
-  sha256: string
-  /** False when the destination had the file already. */
-  isNew: boolean
-}
 
 interface Side {
   store: MediaStore
@@ -21,13 +15,14 @@ interface Side {
 
 /**
  * Copies one file. Undefined when the source does not have it. A file at the destination stays when it has the source's
- * content, or the given content. A source without the given content is not copied: its own checksum is returned.
+ * content, or the given content: then it is not new. A source without the given content is not copied: its own
+ * checksum is returned.
  */
 export async function copyFile(
   from: Side,
   to: Side,
   { present, sha256 }: { present: boolean; sha256?: string | undefined },
-): Promise<Copied | undefined> {
+): Promise<(Content & { isNew: boolean }) | undefined> {
   if (present) {
     const [there, wanted] = await Promise.all([measureFile(to), sha256 ?? measureFile(from).then((it) => it?.sha256)])
     if (there && there.sha256 === wanted) return { ...there, isNew: false }
@@ -121,13 +116,8 @@ function listKey(name: string, n: number): string {
   return `${folderOf(name)}/files-${String(n).padStart(6, '0')}.ndjson.zst`
 }
 
-export interface ListWriter {
-  add(file: ListedFile): Promise<void>
-  end(): Promise<(StoredFile & { files: number })[]>
-}
-
 /** Writes the lists of a backup. Give it the files in the order of their keys. */
-export function openListWriter(place: MediaStore, name: string): ListWriter {
+export function openListWriter(place: MediaStore, name: string) {
   const lists: (StoredFile & { files: number })[] = []
   let lines: string[] = []
   async function flush(): Promise<void> {
@@ -140,49 +130,47 @@ export function openListWriter(place: MediaStore, name: string): ListWriter {
     lists.push({ ...(await putCompressed(place, listKey(name, lists.length + 1), body)), files })
   }
   return {
-    async add(file) {
+    async add(file: ListedFile): Promise<void> {
       lines.push(JSON.stringify(file))
       if (lines.length >= LIST_FILES) await flush()
     },
-    async end() {
+    async end(): Promise<typeof lists> {
       await flush()
       return lists
     },
   }
 }
 
-/** The files of one list. Calls `check` with its size and checksum when all of it was read. */
-export async function* readList(
+/** The files of a backup in the order of their keys. @throws BackupFailure when a list is not as it was written */
+export async function* listFiles(place: MediaStore, { images }: Manifest): AsyncGenerator<ListedFile> {
+  for (const list of images.lists) yield* readList(place, list)
+}
+
+/** The files of one list. Without its checksum it may be any list. */
+async function* readList(
   place: MediaStore,
-  file: string,
-  check?: (bytes: number, sha256: string) => void,
+  { file, bytes, sha256 }: Pick<StoredFile, 'file'> & Partial<StoredFile>,
 ): AsyncGenerator<ListedFile> {
   const body = await place.open(file)
-  if (!body) throw new MissingList(file)
+  if (!body) throw damaged(`${file} is missing`)
   const { content, measure, done } = decompress(body)
-  for await (const line of linesOf(content)) yield JSON.parse(line) as ListedFile
-  await done
-  check?.(measure.bytes, measure.sha256())
-}
-
-export class MissingList extends Error {
-  readonly file: string
-  constructor(file: string) {
-    super(`the list ${file} is missing`)
-    this.file = file
+  try {
+    for await (const line of linesOf(content)) yield JSON.parse(line) as ListedFile
+    await done
+  } catch (error) {
+    if (error instanceof SyntaxError || /zstd/i.test(String((error as { code?: unknown }).code)))
+      throw damaged(`${file} cannot be read`)
+    throw error
   }
-}
-
-/** Finds a file by its key. Ask for keys in order. */
-export interface KnownFiles {
-  find(key: string): Promise<ListedFile | undefined>
+  if (sha256 !== undefined && (measure.bytes !== bytes || measure.sha256() !== sha256))
+    throw damaged(`${file} has another checksum`)
 }
 
 /**
  * The files that earlier backups of the place have copied: the newest whole backup, and the interrupted ones after it.
  * A list that cannot be read is skipped: its files are hashed again.
  */
-export async function openKnownFiles(place: MediaStore): Promise<KnownFiles> {
+export async function openKnownFiles(place: MediaStore) {
   const all = await listBackups(place)
   const newest = all.findLastIndex(({ whole }) => whole)
   const sources: AsyncGenerator<ListedFile>[] = []
@@ -191,11 +179,11 @@ export async function openKnownFiles(place: MediaStore): Promise<KnownFiles> {
   return findIn(sources)
 }
 
-/** Finds files in sorted lists, which are read side by side. */
-export async function findIn(sources: readonly AsyncGenerator<ListedFile>[]): Promise<KnownFiles> {
+/** Finds files in sorted lists, which are read side by side. Ask for keys in order. */
+export async function findIn(sources: readonly AsyncGenerator<ListedFile>[]) {
   const heads = await Promise.all(sources.map(advance))
   return {
-    async find(key) {
+    async find(key: string): Promise<ListedFile | undefined> {
       let found: ListedFile | undefined
       for (let n = 0; n < sources.length; n++) {
         while (heads[n] && heads[n]!.key < key) heads[n] = await advance(sources[n]!)
@@ -214,7 +202,7 @@ async function advance(source: AsyncGenerator<ListedFile>): Promise<ListedFile |
 async function* readAll(place: MediaStore, files: string[]): AsyncGenerator<ListedFile> {
   for (const file of files) {
     try {
-      yield* readList(place, file)
+      yield* readList(place, { file })
     } catch {
       return
     }

@@ -3,6 +3,10 @@ import { StorageFull } from '../media/disk-store.ts'
 /** A backup or restore cannot go on. The message is one line and says what to do. */
 export class BackupFailure extends Error {}
 
+export function damaged(what: string): BackupFailure {
+  return new BackupFailure(`The backup is damaged: ${what}. Choose an earlier one with --backup, or make a new one.`)
+}
+
 /** What an error of the database, a disk or a bucket means for the user. Undefined for a fault of ours. */
 export function explain(error: unknown, { place }: { place: string }): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {

@@ -1,19 +1,20 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { MIGRATION_LOCK, RESTORE_LOCK } from '../db/client.ts'
 import { applyMigrations, knownMigrations, loadMigrations } from '../db/migrate.ts'
 import type { Cursor } from '../events/catalogue.ts'
 import { continueRestoredLog, returnCheckpoints } from '../events/positions.ts'
+import { forEachAtOnce } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { COPIES_AT_ONCE, copyFile, copyOf, forEachFolder, type ListedFile } from './copy-files.ts'
-import { BackupFailure } from './failure.ts'
+import { COPIES_AT_ONCE, copyFile, copyOf, forEachFolder, type ListedFile, listFiles } from './copy-files.ts'
+import { BackupFailure, damaged } from './failure.ts'
 import { chooseBackup, type Manifest, readManifest, type StoredTable } from './manifest.ts'
-import { decompress, forEachAtOnce, type Progress } from './streams.ts'
-import { copyTarget, quote } from './tables.ts'
-import { damaged, listFiles, requireFiles } from './verify.ts'
+import { decompress, type Progress } from './streams.ts'
+import { copyTarget, quote, withClient } from './tables.ts'
+import { requireFiles } from './verify.ts'
 
 export interface RestoreOptions {
   databaseUrl: string
@@ -34,32 +35,16 @@ export interface RestoreOptions {
   onProgress?: (progress: Progress) => void
 }
 
-export interface RestoreReport {
-  backup: string
-  created_at: string
-  tables: number
-  rows: number
-  images: number
-  images_copied: number
-  images_missing: number
-  /** Why the effect of the consumers is not built yet; null when it is. */
-  rebuild_failed: string | null
-}
-
 /**
  * Restores a backup into an empty database: files first, then all tables in one transaction. An interrupted restore
  * leaves the database as it was, and the next one continues with the files.
  * @throws BackupFailure
  */
-export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+export async function restoreBackup(options: RestoreOptions) {
   const { place } = options
   const { name, manifest } = await chooseRestorable(options)
   await requireFiles(place, manifest)
-  const client = new pg.Client({ connectionString: options.databaseUrl, application_name: 'frames restore' })
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+  return withClient(options.databaseUrl, 'frames restore', async (client) => {
     await requireFreeDatabase(client)
     const images =
       manifest.images.mode === 'copy' ? await restoreFiles(options, manifest) : await findFiles(options, manifest)
@@ -78,11 +63,10 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
       images: manifest.images.files,
       images_copied: images.copied,
       images_missing: images.missing + manifest.images.missing,
+      /** Why the effect of the consumers is not built yet; null when it is. */
       rebuild_failed: failure?.message ?? null,
     }
-  } finally {
-    await client.end().catch(() => undefined)
-  }
+  })
 }
 
 /**
@@ -102,12 +86,7 @@ export async function chooseRestorable({
 /** Files that are made durable together. */
 const SETTLE_FILES = 10_000
 
-interface RestoredFiles {
-  copied: number
-  missing: number
-}
-
-async function restoreFiles({ place, media, onProgress }: RestoreOptions, manifest: Manifest): Promise<RestoredFiles> {
+async function restoreFiles({ place, media, onProgress }: RestoreOptions, manifest: Manifest) {
   let done = 0
   let copied = 0
   let unsettled = 0
@@ -133,7 +112,7 @@ async function restoreFiles({ place, media, onProgress }: RestoreOptions, manife
 }
 
 /** The images stayed in their bucket: checks that the service will find them. */
-async function findFiles(options: RestoreOptions, manifest: Manifest): Promise<RestoredFiles> {
+async function findFiles(options: RestoreOptions, manifest: Manifest) {
   const { place, media, mediaBucket, onProgress } = options
   const { bucket, files } = manifest.images
   let done = 0

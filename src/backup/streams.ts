@@ -65,12 +65,3 @@ export async function* linesOf(content: Readable): AsyncGenerator<string> {
   }
   if (rest !== '') yield rest
 }
-
-/** Runs `act` on each item, at most `limit` at a time. */
-export async function forEachAtOnce<T>(limit: number, items: Iterable<T>, act: (item: T) => Promise<void>) {
-  const iterator = items[Symbol.iterator]()
-  const lane = async () => {
-    for (let next = iterator.next(); !next.done; next = iterator.next()) await act(next.value)
-  }
-  await Promise.all(Array.from({ length: limit }, lane))
-}

@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import pg from 'pg'
 
 /** Rebuilt from the other tables after a restore, or gone after a day: then no backup may keep them for longer. */
 const LEFT_OUT = ['read_models', 'drafts']
@@ -6,6 +6,24 @@ const LEFT_OUT = ['read_models', 'drafts']
 export interface Table {
   name: string
   columns: string[]
+}
+
+/** Runs `act` with a connection that waits for as long as a statement takes. */
+export async function withClient<T>(
+  connectionString: string,
+  application_name: string,
+  act: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString, application_name })
+  // A lost connection shows at the next query.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+    return await act(client)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
 }
 
 /** All tables of the record with their columns, each after the tables that it refers to. */

@@ -1,10 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { knownMigrations, loadMigrations } from '../db/migrate.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
 import { restoreBackup } from './restore.ts'
 import type { Progress } from './streams.ts'
-import { loadTables, quote, type Table } from './tables.ts'
+import { loadTables, quote, type Table, withClient } from './tables.ts'
 import { writeBackup } from './write-backup.ts'
 
 /**
@@ -37,26 +37,19 @@ export async function copyDatabase({
 
 /** Compares the rows of all tables, whatever their order. Newer migrations may have changed some: then only counts. */
 async function compareDatabases(from: string, to: string): Promise<void> {
-  const [before, after] = [open(from), open(to)]
-  try {
-    await Promise.all([before.connect(), after.connect()])
-    const isSameSchema = (await loadMigrations(before)).length === knownMigrations().length
-    for (const table of await loadTables(before)) {
-      // Its only row is about the cluster.
-      if (table.name === 'event_log') continue
-      const [one, other] = await Promise.all([before, after].map((client) => sumOf(client, table, isSameSchema)))
-      if (one !== other)
-        throw new BackupFailure(`The copy of ${table.name} differs (${one}, ${other}). Nothing was changed.`)
-    }
-  } finally {
-    await Promise.all([before.end(), after.end()])
-  }
+  const name = 'frames upgrade'
+  await withClient(from, name, (before) => withClient(to, name, (after) => compareRows(before, after)))
 }
 
-function open(connectionString: string): pg.Client {
-  const client = new pg.Client({ connectionString, application_name: 'frames upgrade', statement_timeout: 0 })
-  client.on('error', () => undefined)
-  return client
+async function compareRows(before: pg.Client, after: pg.Client): Promise<void> {
+  const isSameSchema = (await loadMigrations(before)).length === knownMigrations().length
+  for (const table of await loadTables(before)) {
+    // Its only row is about the cluster.
+    if (table.name === 'event_log') continue
+    const [one, other] = await Promise.all([before, after].map((client) => sumOf(client, table, isSameSchema)))
+    if (one !== other)
+      throw new BackupFailure(`The copy of ${table.name} differs (${one}, ${other}). Nothing was changed.`)
+  }
 }
 
 async function sumOf(client: pg.Client, { name, columns }: Table, withContent: boolean): Promise<string> {

@@ -1,31 +1,11 @@
+import { forEachAtOnce } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import {
-  COPIES_AT_ONCE,
-  copyOf,
-  forEachFolder,
-  type ListedFile,
-  MissingList,
-  measureFile,
-  readList,
-} from './copy-files.ts'
-import { BackupFailure } from './failure.ts'
+import { COPIES_AT_ONCE, copyOf, forEachFolder, type ListedFile, listFiles, measureFile } from './copy-files.ts'
+import { damaged } from './failure.ts'
 import { chooseBackup, type Manifest, readManifest } from './manifest.ts'
-import { forEachAtOnce, type Progress } from './streams.ts'
+import type { Progress } from './streams.ts'
 
-export function damaged(what: string): BackupFailure {
-  return new BackupFailure(`The backup is damaged: ${what}. Choose an earlier one with --backup, or make a new one.`)
-}
-
-export interface VerifyReport {
-  backup: string
-  created_at: string
-  version: string
-  tables: number
-  rows: number
-  images: number
-  image_bytes: number
-  images_missing: number
-}
+export type VerifyReport = Awaited<ReturnType<typeof verifyBackup>>
 
 /**
  * Reads a whole backup and compares every file with its checksum.
@@ -41,7 +21,7 @@ export async function verifyBackup({
   at: string
   backup?: string | undefined
   onProgress?: (progress: Progress) => void
-}): Promise<VerifyReport> {
+}) {
   const name = await chooseBackup(place, at, backup)
   const manifest = await readManifest(place, name)
   const { tables, images, operator_key } = manifest
@@ -90,22 +70,6 @@ export async function requireFiles(place: MediaStore, manifest: Manifest): Promi
       if (found !== bytes) throw damaged(`${copyOf(key)} has ${found} bytes instead of ${bytes}`)
     }
   })
-}
-
-/** The files of a backup in the order of their keys. @throws BackupFailure when a list is not as it was written */
-export async function* listFiles(place: MediaStore, { images }: Manifest): AsyncGenerator<ListedFile> {
-  for (const { file, bytes, sha256 } of images.lists) {
-    try {
-      yield* readList(place, file, (readBytes, readSha256) => {
-        if (readBytes !== bytes || readSha256 !== sha256) throw damaged(`${file} has another checksum`)
-      })
-    } catch (error) {
-      if (error instanceof MissingList) throw damaged(`${file} is missing`)
-      if (error instanceof SyntaxError || /zstd/i.test(String((error as { code?: unknown }).code)))
-        throw damaged(`${file} cannot be read`)
-      throw error
-    }
-  }
 }
 
 async function requireWhole(place: MediaStore, stored: { file: string; bytes: number; sha256: string }): Promise<void> {

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { VERSION } from '../config.ts'
 import { MEDIA_REMOVAL_LOCK, MIGRATION_LOCK } from '../db/client.ts'
 import { loadMigrations } from '../db/migrate.ts'
+import { forEachAtOnce } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import {
   COPIES_AT_ONCE,
@@ -12,8 +13,8 @@ import {
   copyOf,
   findIn,
   forEachFolder,
-  type KnownFiles,
   type ListedFile,
+  listFiles,
   measureFile,
   openKnownFiles,
   openListWriter,
@@ -31,9 +32,8 @@ import {
   writeManifest,
 } from './manifest.ts'
 import { takePlace } from './place.ts'
-import { decompress, forEachAtOnce, linesOf, type Progress, putCompressed } from './streams.ts'
-import { copyTarget, loadSequences, loadTables } from './tables.ts'
-import { listFiles } from './verify.ts'
+import { decompress, linesOf, type Progress, putCompressed } from './streams.ts'
+import { copyTarget, loadSequences, loadTables, withClient } from './tables.ts'
 
 export interface BackupOptions {
   databaseUrl: string
@@ -51,20 +51,7 @@ export interface BackupOptions {
   onProgress?: (progress: Progress) => void
 }
 
-export interface BackupReport {
-  backup: string
-  /** Older backups that were removed. */
-  removed: number
-  tables: number
-  rows: number
-  /** Size of the compressed tables. */
-  bytes: number
-  images: number
-  image_bytes: number
-  images_copied: number
-  images_missing: number
-  missing_keys: string[]
-}
+export type BackupReport = Awaited<ReturnType<typeof writeBackup>>
 
 /** Missing images that are named in the manifest and in the report. */
 const MOST_NAMED = 100
@@ -74,18 +61,13 @@ const MOST_NAMED = 100
  * written last; without it a backup is not whole, and the next one continues with its files.
  * @throws BackupFailure
  */
-export async function writeBackup(options: BackupOptions): Promise<BackupReport> {
+export async function writeBackup(options: BackupOptions) {
   const { place, images } = options
   if (images === 'reference' && options.mediaBucket === null)
     throw new BackupFailure('--images reference needs S3_BUCKET: images in DATA_DIR are copied. Leave it out.')
   const createdAt = new Date()
   const name = nameFor(createdAt)
-  const client = new pg.Client({ connectionString: options.databaseUrl, application_name: 'frames backup' })
-  // A lost connection shows at the next query.
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+  return withClient(options.databaseUrl, 'frames backup', async (client) => {
     if ((await loadMigrations(client)).length === 0)
       throw new BackupFailure('The database holds no library: it was never migrated. Check DATABASE_URL.')
     if (options.library) await takePlace(place, await options.library())
@@ -110,9 +92,11 @@ export async function writeBackup(options: BackupOptions): Promise<BackupReport>
     const removed = options.keep === undefined ? 0 : await pruneBackups(place, options.keep)
     return {
       backup: name,
+      /** Older backups that were removed. */
       removed,
       tables: tables.length,
       rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+      /** Size of the compressed tables. */
       bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
       images: files.manifest.files,
       image_bytes: files.manifest.bytes,
@@ -120,9 +104,7 @@ export async function writeBackup(options: BackupOptions): Promise<BackupReport>
       images_missing: files.manifest.missing,
       missing_keys: files.manifest.missing_keys,
     }
-  } finally {
-    await client.end().catch(() => undefined)
-  }
+  })
 }
 
 /** Until this connection ends nothing is removed from the media store, so every file of the snapshot can be copied. */
@@ -134,11 +116,7 @@ async function keepMedia(client: pg.Client): Promise<void> {
     )
 }
 
-interface Snapshot extends Pick<Manifest, 'tables' | 'sequences' | 'migrations' | 'postgres'> {
-  wanted: number
-}
-
-async function copyTables(client: pg.Client, { place, onProgress }: BackupOptions, name: string): Promise<Snapshot> {
+async function copyTables(client: pg.Client, { place, onProgress }: BackupOptions, name: string) {
   // Before the snapshot: no migration changes a table between the snapshot and its copy.
   await client.query('select pg_advisory_lock_shared($1)', [MIGRATION_LOCK])
   await client.query('begin isolation level repeatable read read only')
@@ -188,12 +166,7 @@ async function* readWanted(place: MediaStore, name: string): AsyncGenerator<{ ke
   await done
 }
 
-interface CopiedImages {
-  manifest: Manifest['images']
-  copied: number
-}
-
-async function copyImages(options: BackupOptions, name: string, total: number): Promise<CopiedImages> {
+async function copyImages(options: BackupOptions, name: string, total: number) {
   const { place, media, images, mediaBucket, onProgress } = options
   const lists = openListWriter(place, name)
   const isCopy = images === 'copy'
@@ -233,18 +206,16 @@ async function copyImages(options: BackupOptions, name: string, total: number): 
     onProgress?.({ step: 'images', done, total })
   })
   const written = await lists.end()
-  return {
-    manifest: {
-      mode: images === 'reference' ? 'reference' : 'copy',
-      bucket: images === 'reference' ? mediaBucket : null,
-      files: written.reduce((sum, { files }) => sum + files, 0),
-      bytes,
-      lists: written,
-      missing: missingCount,
-      missing_keys: missing,
-    },
-    copied,
+  const manifest: Manifest['images'] = {
+    mode: images === 'reference' ? 'reference' : 'copy',
+    bucket: images === 'reference' ? mediaBucket : null,
+    files: written.reduce((sum, { files }) => sum + files, 0),
+    bytes,
+    lists: written,
+    missing: missingCount,
+    missing_keys: missing,
   }
+  return { manifest, copied }
 }
 
 /** A file that an earlier backup has copied is not read again: its key names its content. */
@@ -299,7 +270,7 @@ async function pruneBackups(place: MediaStore, keep: number): Promise<number> {
   return old.length
 }
 
-async function removeUnnamed(place: MediaStore, kept: KnownFiles): Promise<void> {
+async function removeUnnamed(place: MediaStore, kept: Awaited<ReturnType<typeof findIn>>): Promise<void> {
   let last = ''
   for await (const { key } of place.list(copyOf(''))) {
     // The lists are read along with the listing, so both must be sorted.

@@ -4,14 +4,6 @@ import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'no
 import { Redis } from 'ioredis'
 import { freePort, LocalFailure, stopChild, untilGone } from './processes.ts'
 
-export interface LocalRedis {
-  url: string
-  pid: number
-  /** Resolves when the server has ended. */
-  exited: Promise<void>
-  stop(): Promise<void>
-}
-
 interface Running {
   pid: number
   url: string
@@ -23,11 +15,7 @@ interface Running {
  * ended. The new one has the same port and password.
  * @throws LocalFailure
  */
-export async function startLocalRedis(options: {
-  dir: string
-  persistent?: boolean
-  url?: string | undefined
-}): Promise<LocalRedis> {
+export async function startLocalRedis(options: { dir: string; persistent?: boolean; url?: string | undefined }) {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })
   const dir = realpathSync(options.dir)
   const runningFile = `${dir}.json`
@@ -63,8 +51,9 @@ export async function startLocalRedis(options: {
         return {
           url,
           pid: child.pid!,
+          /** Resolves when the server has ended. */
           exited,
-          async stop() {
+          async stop(): Promise<void> {
             await stopChild(child, 'SIGTERM', 'SIGKILL', 8_000)
             rmSync(runningFile, { force: true })
           },
@@ -84,24 +73,14 @@ const MISSING =
   'redis-server is missing. Install it (Debian: apt-get install redis-server, macOS: brew install redis) ' +
   'or set REDIS_URL to a running one.'
 
-function settings({
-  dir,
-  port,
-  password,
-  persistent,
-}: {
-  dir: string
-  port: number
-  password: string
-  persistent: boolean
-}): string {
+function settings(of: { dir: string; port: number; password: string; persistent: boolean }): string {
   return [
     'bind 127.0.0.1',
-    `port ${port}`,
-    `requirepass ${password}`,
-    `dir "${dir.replace(/["\\]/g, '\\$&')}"`,
+    `port ${of.port}`,
+    `requirepass ${of.password}`,
+    `dir "${of.dir.replace(/["\\]/g, '\\$&')}"`,
     'save ""',
-    `appendonly ${persistent ? 'yes' : 'no'}`,
+    `appendonly ${of.persistent ? 'yes' : 'no'}`,
     'maxmemory-policy noeviction',
     'daemonize no',
     '',

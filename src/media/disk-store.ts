@@ -82,23 +82,25 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
       await mkdir(base, { recursive: true })
       await requireRoom(base)
     },
-    room: () => roomOf(base),
+    // Nothing is known of it before anything was written there.
+    room: () => spaceOf(base).catch(() => undefined),
     async settle() {
       const files = [...unsettled]
       unsettled.clear()
       const folders = new Set(files.map((path) => dirname(path)))
-      for (const paths of [files, folders]) await syncAll(paths)
+      // Several at once: the disk writes them together. A file that was deleted meanwhile needs no sync.
+      for (const paths of [files, folders]) await forEachAtOnce(16, paths, (path) => absent(sync(path)))
     },
   }
 }
 
-/** Syncs several at once: the disk writes them together. A file that was deleted meanwhile needs no sync. */
-async function syncAll(paths: Iterable<string>): Promise<void> {
-  const iterator = paths[Symbol.iterator]()
+/** Runs `act` on each item, at most `limit` at a time. */
+export async function forEachAtOnce<T>(limit: number, items: Iterable<T>, act: (item: T) => Promise<void>) {
+  const iterator = items[Symbol.iterator]()
   const lane = async () => {
-    for (let next = iterator.next(); !next.done; next = iterator.next()) await absent(sync(next.value))
+    for (let next = iterator.next(); !next.done; next = iterator.next()) await act(next.value)
   }
-  await Promise.all(Array.from({ length: 16 }, lane))
+  await Promise.all(Array.from({ length: limit }, lane))
 }
 
 /** Creates the file with its folder. @throws StorageFull */
@@ -207,18 +209,14 @@ export function isDiskFull(error: unknown): boolean {
 
 /** @throws StorageFull when the disk of this folder has less free space than is kept. */
 export async function requireRoom(folder: string): Promise<void> {
-  const { bsize, blocks, bavail } = await statfs(folder)
-  const floor = Math.min(FLOOR_BYTES, blocks * bsize * FLOOR_SHARE)
-  const free = bavail * bsize
-  if (free < floor) throw new StorageFull('disk', new Error(`${free} bytes are free, ${Math.round(floor)} are kept`))
+  const { freeBytes, totalBytes } = await spaceOf(folder)
+  const floor = Math.min(FLOOR_BYTES, totalBytes * FLOOR_SHARE)
+  if (freeBytes < floor)
+    throw new StorageFull('disk', new Error(`${freeBytes} bytes are free, ${Math.round(floor)} are kept`))
 }
 
-/** The free and total space of the disk of this folder; undefined before anything was written there. */
-async function roomOf(folder: string): Promise<{ freeBytes: number; totalBytes: number } | undefined> {
-  try {
-    const { bsize, blocks, bavail } = await statfs(folder)
-    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
-  } catch {
-    return undefined
-  }
+/** The free and total space of the disk of this folder. */
+async function spaceOf(folder: string): Promise<{ freeBytes: number; totalBytes: number }> {
+  const { bsize, blocks, bavail } = await statfs(folder)
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
 }

@@ -34,22 +34,6 @@ export function privateNetwork(): MediaError {
 
 /** A public address that answers only inside a cloud: Azure's host agent. */
 const METADATA = ['168.63.129.16']
-/** Reserved blocks that ipaddr.js classifies as ordinary addresses. */
-const RESERVED_V6: Array<[string, number]> = [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-]
-const RESERVED_V4: Array<[string, number]> = [
-  ['0.0.0.0', 8],
-  ['192.0.0.0', 24],
-  ['192.31.196.0', 24],
-  ['192.52.193.0', 24],
-  ['192.88.99.0', 24],
-  ['192.175.48.0', 24],
-  ['198.18.0.0', 15],
-]
 
 /**
  * Whether an IP address literal is global unicast: no private, loopback, link-local, shared, reserved, documentation,
@@ -60,22 +44,10 @@ export function isPublicAddress(text: string): boolean {
   const bare = text.replace(/^\[|\]$/g, '')
   if (!ipaddr.isValid(bare) || bare.includes('%')) return false
   const address = ipaddr.parse(bare)
-  if (address.kind() === 'ipv6') {
-    const v6 = address as ipaddr.IPv6
-    if (v6.isIPv4MappedAddress()) return false
-    // Global unicast addresses come from 2000::/3 only.
-    return (
-      v6.range() === 'unicast' &&
-      (v6.parts[0]! & 0xe000) === 0x2000 &&
-      !RESERVED_V6.some(([base, bits]) => v6.match(ipaddr.IPv6.parse(base), bits))
-    )
-  }
-  const v4 = address as ipaddr.IPv4
-  return (
-    v4.range() === 'unicast' &&
-    !METADATA.includes(v4.toString()) &&
-    !RESERVED_V4.some(([base, bits]) => v4.match(ipaddr.IPv4.parse(base), bits))
-  )
+  if (address.range() !== 'unicast') return false
+  // Global unicast addresses come from 2000::/3 only.
+  if (address instanceof ipaddr.IPv6) return (address.parts[0]! & 0xe000) === 0x2000
+  return !METADATA.includes(address.toString())
 }
 
 /** Whether a URL's host is an IP literal. The WHATWG parser has already turned numbers and hex forms into dots. */
