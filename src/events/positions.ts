@@ -77,6 +77,7 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
  */
 const NOT_REPLAYED: ReadonlyMap<string, string> = new Map([
   ['webhooks', 'Send a range again with POST /api/webhooks/{id}/resend.'],
+  ['subscriptions', 'An app asks for earlier events itself: events/subscribe with a cursor.'],
 ])
 
 /**
