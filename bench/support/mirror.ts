@@ -1,6 +1,6 @@
 import type { Db } from '../../src/db/client.ts'
 import { rebuildMirror } from '../../src/projections/search/mirror.ts'
-import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
+import { mirrorState } from '../../src/search/meilisearch/client.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 
 /** Names the indexes of benches that change nothing in them, so that a seeded library needs only one mirror. */

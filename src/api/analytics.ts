@@ -3,7 +3,7 @@ import { type Endpoint, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
 import { dayParameter, NAMES, namedShape, readReport, toCsv } from '../views/analytics.ts'
-import { limitUpTo } from '../views/parameter-values.ts'
+import { limitUpTo } from '../views/parameters.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 

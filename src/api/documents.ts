@@ -6,7 +6,7 @@ import { endpoint, type Operation } from '../http/endpoint.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Parameter } from '../parameters.ts'
-import { filterParameters } from '../views/frame-query.ts'
+import { filterParameters } from '../views/parameters.ts'
 import { describeData, describeEvents, type EventDocument } from './asyncapi.ts'
 
 export interface DocumentsDeps {

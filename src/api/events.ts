@@ -12,7 +12,7 @@ import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { limitUpTo } from '../views/parameter-values.ts'
+import { limitUpTo } from '../views/parameters.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const

@@ -6,9 +6,17 @@ import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
-import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
+import {
+  compareParameters,
+  filmParameters,
+  findFilms,
+  listOpenings,
+  OPENING_POINTS,
+  openingParameters,
+  pointsForEnds,
+  requireCompared,
+} from '../views/film-list.ts'
 import { Frame, toFrame } from '../views/frame.ts'
-import { listOpenings, OPENING_POINTS, openingParameters, pointsForEnds } from '../views/openings.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { readSequences, SEQUENCE_POINTS, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps } from './reads.ts'

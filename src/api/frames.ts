@@ -6,17 +6,16 @@ import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
-import { Frame, FrameHit, toFrame, WallFrame } from '../views/frame.ts'
+import { Frame, FrameHit, ReadAs, toFrame, toHit, WallFrame } from '../views/frame.ts'
 import {
   filterParameters,
+  flag,
   frameParameters,
   impliedSort,
   PAGE_SIZE,
   toFilters,
   toFrameQuery,
-} from '../views/frame-query.ts'
-import { ReadAs, toHit } from '../views/hit.ts'
-import { flag } from '../views/parameter-values.ts'
+} from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './reads.ts'

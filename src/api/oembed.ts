@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
-import { currentSlug } from '../search/techniques.ts'
+import { currentSlug } from '../search/query.ts'
 import { thumbnailSize } from '../views/frame.ts'
-import { plainName, wholeNumber } from '../views/parameter-values.ts'
+import { plainName, wholeNumber } from '../views/parameters.ts'
 import type { ReadDeps } from './reads.ts'
 
 /** oEmbed (https://oembed.com), for sites that show previews of pasted links. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Parameter, Parameters } from '../parameters.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
-import { limitUpTo, requirePublicId } from '../views/parameter-values.ts'
+import { limitUpTo, requirePublicId } from '../views/parameters.ts'
 
 /** What reads share: the library that they read, pages and cursors, and `debug`. */
 

@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { cachedRead } from '../http/cached-reads.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import { FrameHit, toFrame } from '../views/frame.ts'
-import { frameParameters, MAX_QUERY } from '../views/frame-query.ts'
-import { toHit } from '../views/hit.ts'
-import { freeText, limitUpTo } from '../views/parameter-values.ts'
+import { FrameHit, toFrame, toHit } from '../views/frame.ts'
+import { frameParameters, freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
 import { debugField, explained, isDebug, type ReadDeps } from './reads.ts'
 

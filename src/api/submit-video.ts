@@ -10,7 +10,7 @@ import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/requ
 import { type AddressRules, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
-import { flag } from '../views/parameter-values.ts'
+import { flag } from '../views/parameters.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { SubmittedVideo, toSubmitted } from './videos.ts'
 

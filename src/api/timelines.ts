@@ -7,7 +7,7 @@ import type { TakeTurn } from '../http/versioned-cache.ts'
 import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/films/films.ts'
 import { toFrame } from '../views/frame.ts'
-import { requirePublicId } from '../views/parameter-values.ts'
+import { requirePublicId } from '../views/parameters.ts'
 import { SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import {
   boardTimeline,

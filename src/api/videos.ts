@@ -9,8 +9,7 @@ import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycl
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
 import { Frame, videoShape } from '../views/frame.ts'
-import { frameParameters } from '../views/frame-query.ts'
-import { flag, plainName } from '../views/parameter-values.ts'
+import { flag, frameParameters, plainName } from '../views/parameters.ts'
 import { Brand, OK, Ok, toBrand, toVideo, Video } from '../views/resources.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import {

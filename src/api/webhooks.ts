@@ -30,7 +30,7 @@ import {
   rotateSecret,
   updateEndpoint,
 } from '../library/webhooks/endpoints.ts'
-import { limitUpTo } from '../views/parameter-values.ts'
+import { limitUpTo } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ERRORS } from '../webhooks/receiver.ts'
 import { type SecretsKeys, SIGNING } from '../webhooks/secrets.ts'

@@ -25,7 +25,7 @@ import {
 } from '../library/subscriptions/subscribe.ts'
 import { checkReceiver } from '../library/webhooks/endpoints.ts'
 import { openPostgresSearch } from '../search/postgres/search.ts'
-import { matchVideo } from '../search/video-matches.ts'
+import { matchVideo } from '../search/query.ts'
 import { explainArguments } from './arguments.ts'
 import { type Method, textOf } from './dispatcher.ts'
 import type { Era } from './era.ts'

@@ -1,5 +1,5 @@
 import type { FrameQuery, LibrarySearch, Loosened, TechniqueDocument } from '../search/library-search.ts'
-import { MOST_LOOSENED } from '../search/limits.ts'
+import { MOST_LOOSENED } from '../search/query.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
 import { plural } from './present.ts'
 

@@ -87,7 +87,7 @@ export interface FrameDocument extends ShownFrame {
   /** The video's arrival in milliseconds since the epoch. `newest` is a total order: added_ms desc, video_id, t_ms. */
   added_ms: number
   t_ms: number
-  /** Orders blank searches, best first; see projections/search/strength. */
+  /** Orders blank searches, best first; see projections/search/document. */
   strength: number
   /** Hash of everything above: the reconciler compares it. */
   revision: string

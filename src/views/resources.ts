@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { BrandDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
-import { FRAME_EXAMPLE, videoShape } from './frame.ts'
-import { matchShape } from './hit.ts'
+import { FRAME_EXAMPLE, matchShape, videoShape } from './frame.ts'
 
 /** Videos, brands and techniques as public resources: each schema, then the function that makes it. */
 

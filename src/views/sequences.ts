@@ -4,8 +4,7 @@ import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
 import { PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
 import { Frame, toFrame } from './frame.ts'
-import { filterParameters } from './frame-query.ts'
-import { freeText, limitUpTo, plainName } from './parameter-values.ts'
+import { filterParameters, freeText, limitUpTo, plainName } from './parameters.ts'
 
 /** One thing after another in a film: how it is asked for, and what is answered. */
 

@@ -21,7 +21,7 @@ import {
 import { toBoardWithItems } from './collections.ts'
 import { csvCell } from './export.ts'
 import type { PublicFrame } from './frame.ts'
-import { flag, plainName } from './parameter-values.ts'
+import { flag, plainName } from './parameters.ts'
 import { readSequences } from './sequences.ts'
 
 /** Films, boards and sequences as files for editing programs. */

@@ -5,11 +5,19 @@ import { openRoutes, type Routes } from '../http/routes.ts'
 import { similarFilms } from '../library/films/comparison.ts'
 import { canonicalKey, type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
-import { currentSlug } from '../search/techniques.ts'
+import { currentSlug } from '../search/query.ts'
 import { readFilm } from '../views/film.ts'
-import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
-import { listOpenings, OPENING_POINTS, openingParameters, pointsForEnds } from '../views/openings.ts'
-import { plainName, requirePublicId } from '../views/parameter-values.ts'
+import {
+  compareParameters,
+  filmParameters,
+  findFilms,
+  listOpenings,
+  OPENING_POINTS,
+  openingParameters,
+  pointsForEnds,
+  requireCompared,
+} from '../views/film-list.ts'
+import { plainName, requirePublicId } from '../views/parameters.ts'
 import { readSequences, SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { comparePage, filmsPage } from './films-pages.ts'

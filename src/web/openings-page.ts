@@ -1,4 +1,4 @@
-import type { Opening } from '../views/openings.ts'
+import type { Opening } from '../views/film-list.ts'
 import type { Platform } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
 import { type Html, html, nextPage, trusted } from './html.ts'

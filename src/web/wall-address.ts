@@ -1,5 +1,5 @@
 import type { Values } from '../parameters.ts'
-import { filterParameters, frameParameters } from '../views/frame-query.ts'
+import { filterParameters, frameParameters } from '../views/parameters.ts'
 
 /** The parameters of `/api/frames` that make sense on a page. */
 export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')

@@ -1,5 +1,5 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
-import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
+import { impliedSort, PAGE_SIZE } from '../views/parameters.ts'
 import { isWholeAsStep, SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
 import { DERIVED, DERIVED_NAMES, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'

@@ -1,6 +1,6 @@
 import type { UnderWay } from '../library/videos/video-status.ts'
 import type { FramePage, Loosened, ReadAs, TechniqueDocument } from '../search/library-search.ts'
-import { impliedSort, MAX_QUERY, PAGE_SIZE } from '../views/frame-query.ts'
+import { impliedSort, MAX_QUERY, PAGE_SIZE } from '../views/parameters.ts'
 import { frameCard } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 import type { Viewer } from './layout.ts'

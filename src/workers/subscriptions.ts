@@ -16,7 +16,7 @@ import {
 import { type MatchVideo, toOccurrence, WATCHED } from '../library/subscriptions/kinds.ts'
 import { pruneSubscriptions } from '../library/subscriptions/subscribe.ts'
 import { openPostgresSearch } from '../search/postgres/search.ts'
-import { matchVideo } from '../search/video-matches.ts'
+import { matchVideo } from '../search/query.ts'
 import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
 import { runLanes, type Sender, type SenderOptions, type Sending } from './lanes.ts'
 

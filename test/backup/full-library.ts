@@ -32,7 +32,7 @@ import { finishUpload, openUpload, putPart } from '../../src/library/videos/uplo
 import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
-import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { findSource } from '../../src/video/source/source.ts'
 import { startSending } from '../../src/workers/webhooks.ts'
 import { cutShots, filmPicture } from '../support/film.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/logger.ts'
-import { type ResilientOptions, resilientSearch } from '../../src/search/resilient.ts'
+import { type ResilientOptions, resilientSearch } from '../../src/search/open-search.ts'
 import { type CountedApi, openCountedApi } from './counted-api.ts'
 
 /** What is kept of one engine while another one answers, because the first is late or away. */

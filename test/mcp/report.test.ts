@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { send } from './support.ts'

@@ -89,19 +89,19 @@ async function startInspectedApi() {
 const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { path: string; body?: object } }> = {
   'a cold search': {
     aim: 32,
-    most: 39,
+    most: 32,
     ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor', 'slide'][n]}` }),
   },
   'a cold page of frames': {
     aim: 28,
-    most: 21,
+    most: 20,
     ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui', 'chart'][n]}` }),
   },
-  'the wall in a browser': { aim: 28, most: 34, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
+  'the wall in a browser': { aim: 28, most: 32, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
   'a save': { aim: 18, most: 17, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     aim: 40,
-    most: 41,
+    most: 35,
     ask: (n) => ({
       path: '/api/mcp',
       body: {

@@ -7,7 +7,7 @@ import { openDb } from '../../src/db/client.ts'
 import { events } from '../../src/db/schema/events.ts'
 import { EVENTS, type EventData, type NewEvent } from '../../src/events/catalogue.ts'
 import { FIGURES } from '../../src/library/analytics/figures.ts'
-import { ANALYTICS, recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { ANALYTICS, recountAnalytics } from '../../src/projections/analytics.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 

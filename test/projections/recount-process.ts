@@ -1,5 +1,5 @@
 import { openDb } from '../../src/db/client.ts'
-import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { recountAnalytics } from '../../src/projections/analytics.ts'
 
 // A process that dies between the effect of a batch and its commit: after the batches that it is given.
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { toStored } from '../../src/search/meilisearch/settings.ts'
-import { frameRow } from '../../src/search/postgres/rows.ts'
+import { frameRow } from '../../src/search/postgres/write.ts'
 import { WORDS_VERSION } from '../../src/search/text/tokens.ts'
 import { clip } from './contract/documents.ts'
 

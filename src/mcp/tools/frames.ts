@@ -10,9 +10,9 @@ import {
   type FrameQuery,
   type LibrarySearch,
 } from '../../search/library-search.ts'
-import { MOST_COUNTED } from '../../search/limits.ts'
+import { MOST_COUNTED } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
-import { countUndescribed } from '../../views/frame-query.ts'
+import { countUndescribed } from '../../views/parameters.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import {
   captionOf,

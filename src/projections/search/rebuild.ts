@@ -10,7 +10,7 @@ import {
   indexGeneration,
   NEXT,
   swapGeneration,
-} from '../../search/postgres/generation.ts'
+} from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { affectedBy, piecesOf, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
 import { allGroups, groupPieces, projectGroups } from './groups.ts'

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import {
   MeilisearchApiError,
   type MeilisearchErrorResponse,
@@ -5,12 +6,12 @@ import {
   type SearchResponse,
 } from 'meilisearch'
 import { Late } from '../circuit-breaker.ts'
-import type { FrameQuery } from '../library-search.ts'
 import type { ReadModelSearch } from '../postgres/search.ts'
-import type { StoredHit } from './hits.ts'
-import type { MirrorState } from './mirror-state.ts'
+import { type Executor, rowsOf } from '../postgres/tables.ts'
+import { BEST } from '../query.ts'
+import { WORDS_VERSION } from '../text/tokens.ts'
 import { type MeiliOptions, openEngine } from './request.ts'
-import { INDEX, indexName } from './settings.ts'
+import { INDEX, indexName, type StoredHit } from './settings.ts'
 
 /** An index that is not ready: the other engine answers instead. */
 class MeiliNotReady extends Error {}
@@ -32,16 +33,6 @@ export interface MeiliClient {
   requireFilled(found: readonly StoredHit[]): Promise<void>
   /** Checks readiness without remembered state. @throws while the engine cannot be trusted. */
   probe(): Promise<void>
-}
-
-const ANYTHING: FrameQuery = {
-  filters: {},
-  q: '',
-  sort: 'newest',
-  page: 1,
-  pageSize: 1,
-  facets: false,
-  variety: false,
 }
 
 export function openMeiliClient({
@@ -96,7 +87,7 @@ export function openMeiliClient({
   async function requireFilled(found: readonly StoredHit[]): Promise<void> {
     if (found.length > 0 || performance.now() - filledAt < 1_000) return
     const [all] = await multiSearch([allFrames])
-    if (all!.estimatedTotalHits === 0 && (await reads.frames(ANYTHING)).frames.length > 0)
+    if (all!.estimatedTotalHits === 0 && (await reads.frames({ ...BEST, q: '', pageSize: 1 })).frames.length > 0)
       throw new MeiliNotReady('The Meilisearch index is empty.')
     filledAt = performance.now()
   }
@@ -109,4 +100,28 @@ export function openMeiliClient({
   }
 
   return { multiSearch, requireFilled, probe }
+}
+
+interface MirrorState {
+  /** The read-model version up to which Meilisearch holds every change. */
+  version: string
+  appliedAt: Date | null
+  /** False while an index is missing or emptied, or holds words or documents as another version cuts them. */
+  ready: boolean
+}
+
+/** What has been copied into Meilisearch; undefined before the first time. */
+export async function mirrorState(db: Executor): Promise<MirrorState | undefined> {
+  const [row] = await rowsOf<{ version: string; applied_at: string | null; ready: boolean }>(
+    db,
+    sql`select version, applied_at, ready and words = ${WORDS_VERSION} as ready
+          from read_models where engine = 'meilisearch'`,
+  )
+  return (
+    row && {
+      version: row.version,
+      appliedAt: row.applied_at === null ? null : new Date(row.applied_at),
+      ready: row.ready,
+    }
+  )
 }

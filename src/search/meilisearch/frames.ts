@@ -1,13 +1,20 @@
 import type { MultiSearchQuery } from 'meilisearch'
-import { FACETS, type Facet, type FacetCounts, type FrameDocument, type FrameQuery } from '../library-search.ts'
+import {
+  FACETS,
+  type Facet,
+  type FacetCounts,
+  type FrameDocument,
+  type FrameHit,
+  type FrameQuery,
+} from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
-import type { Concept } from '../text/query.ts'
+import { namedValues } from '../named-values.ts'
+import { MAX_RELEVANCE_DEPTH } from '../query.ts'
+import { Matcher, rounded } from '../text/match.ts'
+import type { Concept, Sense } from '../text/senses.ts'
 import type { MeiliClient } from './client.ts'
-import { renderFilter } from './filter.ts'
-import type { StoredHit } from './hits.ts'
-import { frameQuery } from './queries.ts'
-import { authorOf, INDEX, indexName } from './settings.ts'
+import { frameQuery, renderFilter } from './queries.ts'
+import { authorOf, INDEX, indexName, type StoredHit } from './settings.ts'
 
 /** A page of frames and their counts. */
 
@@ -142,4 +149,19 @@ async function longNames(
       hits.map(({ doc }) => [keys[n]!, (JSON.parse(doc) as FrameDocument).author!] as const),
     ),
   )
+}
+
+/** Hits that meet every concept. `documents`: the whole documents by key, where the stored ones do not do. */
+export function frameHits(
+  hits: readonly StoredHit[],
+  senses: readonly Sense[],
+  documents?: ReadonlyMap<string, FrameDocument>,
+): FrameHit[] {
+  const matcher = new Matcher(senses)
+  return hits.flatMap((hit): FrameHit[] => {
+    const document = documents ? documents.get(hit.key) : (JSON.parse(hit.doc) as FrameDocument)
+    // As on the other engine a hit with all words scores 0.5–1.
+    const score = rounded(0.5 + 0.5 * (hit._rankingScore ?? 1))
+    return document ? [{ document, score, ...matcher.frame(document, namedValues(document, matcher.attributes)) }] : []
+  })
 }

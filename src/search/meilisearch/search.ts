@@ -1,30 +1,31 @@
-import type { FramePage, FrameQuery } from '../library-search.ts'
-import { refuseDepth } from '../limits.ts'
-import type { ResilientOptions } from '../resilient.ts'
-import { withCurrentSlugs } from '../techniques.ts'
+import type { FramePage, FrameQuery, LibrarySearch } from '../library-search.ts'
+import { BEST, refuseDepth, withCurrentSlugs } from '../query.ts'
 import { openTechniqueWords } from '../text/named-words.ts'
 import { type Question, readAsOf, readQuestion } from '../text/question.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { tokenize } from '../text/tokens.ts'
 import { type MeiliSearchOptions, openMeiliClient } from './client.ts'
-import { countMatches, findMatches, findVaried } from './frames.ts'
-import { frameHits } from './hits.ts'
+import { countMatches, findMatches, findVaried, frameHits } from './frames.ts'
 import { isKnown } from './senses.ts'
 
-type Primary = ResilientOptions['primary']
-
-const RANKED = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
+/** A search that may fail, and that answers some queries alone. */
+export interface EngineSearch extends LibrarySearch {
+  /** Sends a search to the engine. @throws while the engine cannot be trusted. */
+  probe(): Promise<void>
+  /** Whether the engine itself answers this query. Queries it does not answer say nothing about its health. */
+  handles: { search(query: Parameters<LibrarySearch['search']>[0]): boolean; frames(query: FrameQuery): boolean }
+}
 
 /**
  * Meilisearch ranks the frames that meet every word, and counts facets; `reads` answers the rest. `key` needs only the
  * right to search.
  */
-export function openMeiliSearch(options: MeiliSearchOptions): Primary {
+export function openMeiliSearch(options: MeiliSearchOptions): EngineSearch {
   const { prefix = 'library', reads, mirror } = options
   const client = openMeiliClient(options)
   const techniqueWords = openTechniqueWords(reads)
 
-  const handles: Primary['handles'] = {
+  const handles: EngineSearch['handles'] = {
     search: ({ q, sourceKey, namesOnly = false }) => !namesOnly && sourceKey === undefined && asksForWords(q),
     frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && asksForWords(q)),
   }
@@ -94,7 +95,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
       // Names are few: the read model finds them as quickly.
       const [names, found] = await Promise.all([
         reads.search({ ...query, namesOnly: true }),
-        frames({ ...RANKED, q, pageSize: limit, fill: limit }),
+        frames({ ...BEST, q, pageSize: limit, fill: limit }),
       ])
       return { ...names, frames: [...found.frames, ...(found.partialMatches ?? [])] }
     },

@@ -1,8 +1,7 @@
 import { DERIVED, DERIVED_NAMES } from '../../vocabulary.ts'
 import { namedSenses } from '../text/named-words.ts'
-import type { Concept } from '../text/query.ts'
-import { tokenize } from '../text/tokens.ts'
-import { stemOf } from '../text/word-forms.ts'
+import type { Concept } from '../text/senses.ts'
+import { stemOf, tokenize } from '../text/tokens.ts'
 
 /**
  * Words that name an attribute or mean the same as others, for an engine that knows synonyms of words only. Each sense

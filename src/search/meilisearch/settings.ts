@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { FrameDocument } from '../library-search.ts'
-import { MAX_FACET_VALUES } from '../limits.ts'
 import { mostlyValues, namedValues } from '../named-values.ts'
-import { gluedWords, isCharacter, tokenize } from '../text/tokens.ts'
-import { stemOf } from '../text/word-forms.ts'
+import { MAX_FACET_VALUES } from '../query.ts'
+import { gluedWords, isCharacter, stemOf, tokenize } from '../text/tokens.ts'
 import { listSignsOf, SYNONYMS, valueSignsOf } from './senses.ts'
 
 /** What Meilisearch stores of the library, and its settings. Pure. */
@@ -63,6 +62,9 @@ export interface StoredDocument {
   /** Orders equally relevant documents: strongest first, then by key. One field: every sorting rule costs time. */
   rank: string
 }
+
+/** As a search gives it back. */
+export type StoredHit = StoredDocument & { phash: string; luma: number; _rankingScore?: number }
 
 export function toStored(frame: FrameDocument): StoredDocument & Record<string, unknown> {
   const { id, revision, author, provenance: _, ...rest } = frame

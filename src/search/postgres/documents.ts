@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { Platform } from '../../vocabulary.ts'
-import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments } from '../library-search.ts'
+import { invalid } from '../../errors.ts'
+import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments, LibrarySearch } from '../library-search.ts'
 import { nameKey } from '../text/tokens.ts'
-import { cursorPage, readCursor } from './cursor.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
 import { isStorable, storable } from './where.ts'
 
@@ -66,12 +65,7 @@ export async function findFrame(
 
 export async function loadVideos(
   db: Executor,
-  {
-    after,
-    limit,
-    author,
-    platform,
-  }: { after: string | undefined; limit: number; author?: string | undefined; platform?: Platform | undefined },
+  { after, limit, author, platform }: Parameters<LibrarySearch['videos']>[0],
 ): Promise<CursorPage<LibraryDocuments['videos']>> {
   if (author !== undefined && !isStorable(author)) return { items: [], next: null }
   const cursor = after === undefined ? undefined : readCursor(after, 'integer')
@@ -91,7 +85,7 @@ export async function loadVideos(
 
 export async function loadBrands(
   db: Executor,
-  { after, limit }: { after: string | undefined; limit: number },
+  { after, limit }: Parameters<LibrarySearch['brands']>[0],
 ): Promise<CursorPage<LibraryDocuments['brands']>> {
   const cursor = after === undefined ? undefined : readCursor(after, 'string')
   const items = await documentRows<'brands'>(
@@ -111,4 +105,37 @@ export function loadTechniques(db: Executor): Promise<LibraryDocuments['techniqu
     db,
     sql`select doc from ${DOCUMENTS} where kind = 'techniques' and doc is not null order by id`,
   )
+}
+
+/** A page of lists read with one item more than `limit`. `keyOf`: where the next page begins. */
+function cursorPage<T>(items: T[], limit: number, keyOf: (last: T) => [string | number, string]): CursorPage<T> {
+  const page = items.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    items: page,
+    next: items.length > limit && last ? toCursor(keyOf(last)) : null,
+  }
+}
+
+/** A place in a list. Callers pass it on as it is. */
+export function toCursor(key: [string | number, string]): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url')
+}
+
+/** `first`: the type of the key's first half. @throws AppError invalid_request for anything but a cursor of ours. */
+export function readCursor(after: string, first: 'integer' | 'number' | 'string'): [string | number, string] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
+    if (
+      Array.isArray(value) &&
+      value.length === 2 &&
+      typeof value[0] === (first === 'integer' ? 'number' : first) &&
+      typeof value[1] === 'string'
+    ) {
+      const [key, id] = value as [string | number, string]
+      if (storable([String(key), id]).length === 2 && (first !== 'integer' || Number.isSafeInteger(key)))
+        return [key, id]
+    }
+  } catch {}
+  throw invalid('after', '`after` must be the `next` of an earlier response')
 }

@@ -2,30 +2,28 @@ import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, MOST_COUNTED } from '../limits.ts'
 import { namedValues } from '../named-values.ts'
-import { rounded } from '../score.ts'
-import { Matcher } from '../text/match.ts'
+import { MAX_RELEVANCE_DEPTH } from '../query.ts'
+import { Matcher, rounded } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { type Question, readAsOf, readQuestion } from '../text/question.ts'
 import { isFound, type Sense } from '../text/senses.ts'
-import { adviceFor } from './advice.ts'
-import { countFacets, noCounts } from './facets.ts'
+import { adviceFor, countFacets, countSet } from './counts.ts'
 import {
   type Asked,
   FEW_RANKED,
   type MatchSet,
   mostSelective,
+  ORDERS,
+  ranked,
   setsBelow,
   setWith,
-  type TermStats,
   TIER,
   wholeSet,
-} from './match-set.ts'
-import { ORDERS, ranked } from './rank.ts'
+} from './rank.ts'
 import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
 import { whereOf } from './where.ts'
-import { readSenses } from './words.ts'
+import { readSenses, type TermStats } from './words.ts'
 
 /** What a search reads from. */
 export interface ReadModel {
@@ -66,9 +64,7 @@ async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
     ...{ isLarge: false, isByIndex: false },
   }
   const rows = await findPage(reads, { ...query, sort: query.sort === 'strength' ? 'strength' : 'newest' }, set)
-  const counts = query.facets
-    ? await countFacets(reads, query.filters, undefined)
-    : { total: query.loosen ? await countSet(reads, query, set, rows) : undefined }
+  const counts = await countsOf(reads, query, set, rows)
   const isAdvised = query.loosen && query.page === 1 && rows.length === 0
   return {
     frames: hitsOf(rows, undefined),
@@ -79,6 +75,17 @@ async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
 
 const allAlike = (source: SQL): SQL => sql`(select *, 1::float8 as score, null::bool[] as held from ${source}) scored`
 
+/** The counts that a query asks for of its set, of which a page was found. */
+async function countsOf(
+  reads: Snapshot,
+  query: FrameQuery,
+  set: MatchSet | undefined,
+  rows: readonly FoundFrame[],
+): Promise<Pick<FramePage, 'facets' | 'total'>> {
+  if (query.facets) return countFacets(reads, query.filters, set)
+  return { total: query.loosen ? await countSet(reads, query, set, rows) : undefined }
+}
+
 /** A page of a question in words. */
 export async function findInWords(
   reads: Snapshot,
@@ -87,11 +94,9 @@ export async function findInWords(
   asked: Asked,
 ): Promise<FramePage> {
   const { set, rows, held } = await findSet(reads, query, asked)
-  const { filters, page, facets, fill, loosen } = query
+  const { filters, page, fill, loosen } = query
   const { senses } = asked
-  const counted = facets
-    ? await countsOf(reads, filters, set)
-    : { total: loosen ? await countSet(reads, query, set, rows) : undefined }
+  const counted = await countsOf(reads, query, set, rows)
   const letGo = set ? senses.filter((sense) => !isMetByAll(sense, set, held)) : []
   const isAdvised = loosen && page === 1 && rows.length === 0
   const matcher = new Matcher(senses)
@@ -106,24 +111,6 @@ export async function findInWords(
       ? { partialMatches: hitsOf(await findPartialMatches(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
       : {}),
   }
-}
-
-const countsOf = (reads: Snapshot, filters: FrameFilters, set: MatchSet | undefined) =>
-  set ? countFacets(reads, filters, set.words) : { total: 0, facets: noCounts() }
-
-/** How many frames a set has; undefined above MOST_COUNTED. */
-async function countSet(
-  reads: Snapshot,
-  { page, pageSize }: FrameQuery,
-  set: MatchSet | undefined,
-  rows: readonly FoundFrame[],
-): Promise<number | undefined> {
-  if (!set) return 0
-  if (page === 1 && rows.length < pageSize) return rows.length
-  if (rows[0]?.total) return rows[0].total
-  const rest = sql`select from ${FRAMES} where ${set.where} limit ${MOST_COUNTED + 1}`
-  const [row] = await rowsOf<{ n: number }>(reads, sql`select count(*)::int as n from (${rest}) counted`)
-  return row!.n > MOST_COUNTED ? undefined : row!.n
 }
 
 /** Whether each frame of a set meets a concept. */

@@ -7,8 +7,8 @@ import type {
   LibrarySearch,
   SearchGroups,
 } from '../library-search.ts'
-import { rounded, scoreByPlace } from '../score.ts'
-import { Matcher } from '../text/match.ts'
+import { BEST } from '../query.ts'
+import { Matcher, rounded, scoreByPlace } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { type Question, readQuestion } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
@@ -17,14 +17,11 @@ import { documentsOf } from './documents.ts'
 import { askedOf, findInWords, isAsked, type ReadModel } from './frames.ts'
 import { BY_STRENGTH, namedScore, partialNameScore, scoreOf } from './rank.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, inSnapshot, rowsOf } from './tables.ts'
-import { anyOfSome, atLeast, fixedOf, tsquery } from './tsquery.ts'
-import { isStorable } from './where.ts'
+import { anyOfSome, atLeast, fixedOf, isStorable, tsquery } from './where.ts'
 import { readSenses, type SensesByScope } from './words.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
 const ENTRY_KINDS = ['videos', 'brands', 'techniques'] as const
-
-const RANKED = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
 
 const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
 const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techniques: [] })
@@ -48,7 +45,7 @@ export async function searchGroups(
     const senses = sensesIn('frames')
     const asked = askedOf({}, question, senses, common)
     if (!isAsked(asked)) return { ...names, frames: [] }
-    const few = { ...RANKED, q, pageSize: limit, fill: limit }
+    const few = { ...BEST, q, pageSize: limit, fill: limit }
     const { frames, partialMatches = [] } = await findInWords(reads, few, question, asked)
     return { ...names, frames: [...frames, ...partialMatches] }
   })

@@ -2,8 +2,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { LibrarySearch } from '../library-search.ts'
-import { refuseDepth } from '../limits.ts'
-import { withCurrentSlugs } from '../techniques.ts'
+import { refuseDepth, withCurrentSlugs } from '../query.ts'
 import { openTechniqueWords } from '../text/named-words.ts'
 import type { Question } from '../text/question.ts'
 import type { Sense } from '../text/senses.ts'
@@ -18,11 +17,10 @@ import {
 } from './documents.ts'
 import { findFrames } from './frames.ts'
 import { searchGroups } from './groups.ts'
-import { openTermStats } from './match-set.ts'
 import { findSequences } from './sequences.ts'
 import { findSimilar } from './similar.ts'
 import { inSnapshot, rowsOf } from './tables.ts'
-import { readSenses } from './words.ts'
+import { openTermStats, readSenses } from './words.ts'
 
 /** More matches than this are not all ranked: reading so many frames takes long. */
 const MANY_FRAMES = 10_000

@@ -2,12 +2,11 @@ import { type SQL, sql } from 'drizzle-orm'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
 import { mostAlike, wordsOf } from '../likeness.ts'
-import { rounded } from '../score.ts'
+import { rounded } from '../text/match.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
 import { FRAMES, rowsOf, type Snapshot } from './tables.ts'
-import { quoted } from './tsquery.ts'
-import { whereOf } from './where.ts'
+import { quoted, whereOf } from './where.ts'
 
 /** Frames read per kind of candidate: the cost of a query does not grow with the library. */
 const MAX_CANDIDATES = 600

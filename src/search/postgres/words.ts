@@ -1,6 +1,7 @@
-import type { Concept } from '../text/query.ts'
+import { sql } from 'drizzle-orm'
 import {
   type Candidate,
+  type Concept,
   type Guesses,
   guessesOf,
   isMet,
@@ -8,9 +9,11 @@ import {
   type Sense,
   sensesOf,
 } from '../text/senses.ts'
+import { beginningOf, stemOf } from '../text/tokens.ts'
 import { typosAllowed } from '../text/typos.ts'
-import { beginningOf, stemOf } from '../text/word-forms.ts'
-import type { Snapshot } from './tables.ts'
+import { ttlCached } from '../ttl-cache.ts'
+import { type Executor, rowsOf, type Snapshot } from './tables.ts'
+import { anyOf } from './where.ts'
 
 /** The first step of a question: which of its words the library has, and what the others may stand for. */
 
@@ -98,6 +101,45 @@ const hasWord = ({ exact, forms, joins }: Sense): boolean =>
 const ANY_LONGER: Guesses = { longer: [], begins: true, parts: [], close: [], pairs: [] }
 
 const unique = (words: readonly string[]): string[] => [...new Set(words)]
+
+/** How many frames have the commonest words, by PostgreSQL's statistics. A small library has no such words. */
+export interface TermStats {
+  counts: ReadonlyMap<string, number>
+  /** All frames of the library. */
+  frames: number
+  /** More frames than this are not all ranked. */
+  many: number
+}
+
+const KEPT_MS = 60_000
+
+export const openTermStats = (db: Executor, many: number): (() => Promise<TermStats>) =>
+  ttlCached(() => readCommon(db, many), KEPT_MS)
+
+async function readCommon(db: Executor, many: number): Promise<TermStats> {
+  const rows = await rowsOf<{ word: string | null; n: number; frames: number }>(
+    db,
+    sql`
+    select m.word, (m.share * c.reltuples)::float8 as n, c.reltuples::float8 as frames
+      from pg_stats s join pg_class c on c.oid = 'library_search.frames'::regclass
+      cross join unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) as m(word, share)
+     where s.schemaname = 'library_search' and s.tablename = 'frames' and s.attname = 'words'
+       and m.share * c.reltuples > ${many / 20}`,
+  )
+  // The list of shares ends with three figures that belong to no word.
+  const counts = new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const])))
+  return { counts, frames: rows[0]?.frames ?? 0, many }
+}
+
+/** Frames that meet a concept: at most this many. A word that is not common counts nothing. */
+export function framesWith(sense: Sense, { counts, frames }: TermStats): number {
+  if (counts.size === 0) return 0
+  const lexemes = (anyOf(sense) ?? '').match(/(?<=')[^']+(?=')/g) ?? []
+  return Math.min(
+    frames,
+    [...new Set(lexemes)].reduce((sum, lexeme) => sum + (counts.get(lexeme) ?? 0), 0),
+  )
+}
 
 /**
  * $1: words as they are; $2: beginnings of their forms; $3: scopes. A subselect hides a value from the planner, which

@@ -9,9 +9,8 @@ import {
   namedBy,
   namedRun,
 } from './named-words.ts'
-import { type Concept, joinedWords, termsOf } from './query.ts'
-import { isMet, type Sense } from './senses.ts'
-import { CHARACTERS_PER_WORD, fold, isCharacter, MAX_QUERY_WORDS, type Token, tokenize } from './tokens.ts'
+import { type Concept, isMet, type Sense } from './senses.ts'
+import { CHARACTERS_PER_WORD, fold, isCharacter, MAX_QUERY_WORDS, type Token, termsOf, tokenize } from './tokens.ts'
 
 /** How a question in plain words is read. Pure. */
 
@@ -61,6 +60,19 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
   const isLast = last?.words.length === 1 && last.words[0] === tokenize(q).at(-1)?.word
   if (last && !last.exact && isLast) last.unfinished = true
   return { wanted, excluded, ignored }
+}
+
+/** Shortest word that is also found written together or apart. */
+const JOINED_FROM = 3
+
+/** The nth concept written together with the next: wifi for wi-fi, dont for don't. */
+function joinedWords(concepts: readonly Concept[]): (string | undefined)[] {
+  return concepts.map((concept, n) => {
+    const next = concepts[n + 1]
+    if (!next || [concept, next].some(({ exact, each }) => exact || each)) return undefined
+    const word = concept.words[0]! + next.words[0]!
+    return word.length >= JOINED_FROM ? word : undefined
+  })
 }
 
 const plain = (words: readonly string[], text: string): Concept => ({

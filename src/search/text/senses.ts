@@ -1,8 +1,33 @@
-import type { Concept } from './query.ts'
+import { stemOf } from './tokens.ts'
 import { editDistance, typosAllowed } from './typos.ts'
-import { stemOf } from './word-forms.ts'
 
 /** What the concepts of a question mean in a library. Pure. */
+
+/** A word or phrase of a question that means one thing. */
+export interface Concept {
+  /** As it was asked for. */
+  text: string
+  /** The words that count, in their order. A frame has all of them. */
+  words: readonly string[]
+  /** A quoted phrase or a run of characters: this order, no other form, no typo. */
+  exact: boolean
+  /** Words that a text has only in this order, each in any form. */
+  inRow: boolean
+  /** In quotes: in a text alone, and never dropped. */
+  quoted: boolean
+  /** The last word: it may be the beginning of a longer one. */
+  unfinished: boolean
+  /** `attribute=value`: what also meets it. */
+  named: readonly string[]
+  /** Words in a row that mean the same: they meet it in a text too. */
+  called: readonly (readonly string[])[]
+  /** What it means if it is misspelt: only where the library has nothing that is written so. */
+  corrected?: Pick<Concept, 'named' | 'called'>
+  /** This word written together with the one before or after it. */
+  joins: readonly string[]
+  /** The words of a phrase, each by itself: where the library lacks what the phrase names. */
+  each?: readonly Concept[]
+}
 
 /**
  * How a word is met, best first: by a text that has it or another form of it, by an attribute, brand or title, or by a

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fold, lexemesOf, tokenize } from './tokens.ts'
+import { beginningOf, fold, lexemesOf, stemOf, tokenize } from './tokens.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 
@@ -84,4 +84,56 @@ test('a plain text is cut as any other', () => {
     }),
     { numRuns: 500, seed: 3 },
   )
+})
+
+test('accents are folded away, marks that make another letter or a vowel are not', () => {
+  expect(fold('Ä é ς́ Й ё שָׁלוֹם كِتَاب')).toBe('a e ς и е שלום كتاب')
+  expect(fold('が ぱ ヴ')).toBe('が ぱ ヴ')
+  expect(fold('か\u3099')).toBe('が')
+  expect(fold('ﾊﾞｰｼﾞｮﾝ ２')).toBe('バージョン 2')
+  expect(fold('한글')).toBe('한글')
+  expect(fold('한글'.normalize('NFD'))).toBe('한글')
+  expect(fold('हिन्दी')).toBe('हिन्दी'.normalize('NFC'))
+  expect(words('हिन्दी में')).toEqual(['हिन्दी', 'में'])
+})
+
+test.each([
+  'answer answers answered answering',
+  'smile smiles smiled smiling',
+  'plan plans planned planning',
+  'story stories',
+  'city cities',
+  'box boxes',
+  'glass glasses',
+  'puppet puppets',
+  'present presents presenter presenters presenting',
+  'robot robots robotic',
+  'graph graphs graphic graphics',
+  'pour pours poured pouring',
+  'type types typed typing',
+  'carry carries carried',
+])('%s have one stem, and begin with it', (words) => {
+  const forms = words.split(' ')
+  expect(new Set(forms.map(stemOf)).size, forms.map(stemOf).join(' ')).toBe(1)
+  for (const form of forms) expect(form.startsWith(beginningOf(stemOf(form)))).toBe(true)
+})
+
+test.each([
+  'flow flower',
+  'corn corner',
+  'store story',
+  'new news',
+  'spring string',
+  'speed spe',
+  'king kings singing',
+  'organ organisation',
+  'bus bu',
+  'this thi',
+])('%s have different stems', (words) => {
+  const forms = words.split(' ').filter((word) => word.length > 0)
+  expect(new Set(forms.map(stemOf)).size, forms.map(stemOf).join(' ')).toBeGreaterThan(1)
+})
+
+test('what is no English word stays as it is', () => {
+  for (const word of ['ui', '4k', 'b2b', '暗い', 'café', 'größe', 'css']) expect(stemOf(word)).toBe(word)
 })

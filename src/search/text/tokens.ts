@@ -1,4 +1,9 @@
-/** Cuts documents and queries into words with one function, so that what is stored can be found. Pure. */
+import { particles } from './foreign-words.ts'
+
+/**
+ * Words: documents and queries are cut by one function, so that what is stored can be found. Runs of characters of a
+ * query, and stems. Pure.
+ */
 
 export interface Token {
   /** Lower case, without accents. */
@@ -20,7 +25,7 @@ export const CHARACTERS_PER_WORD = 4
 /** Letters kept of a word, because index entries have a size limit. */
 const MAX_WORD = 64
 /** Longest run of characters that is searched as it stands. A longer one is a sentence and is searched by its words. */
-export const MAX_RUN = 8
+const MAX_RUN = 8
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 
@@ -173,4 +178,131 @@ export function fold(text: string): string {
   return (ASCII.test(bare) ? bare : bare.normalize('NFC'))
     .toLowerCase()
     .replace(/[ßøłđðþæœı]/g, (letter) => PLAIN[letter] ?? letter)
+}
+
+const PARTICLE_OPTIONS = particles()
+  .sort((a, b) => b.length - a.length)
+  .join('|')
+const PARTICLES_AROUND = new RegExp(`^((?:${PARTICLE_OPTIONS})*)(.*?)((?:${PARTICLE_OPTIONS})*)$`, 'u')
+
+/** Words one by one, characters by their runs. */
+export function runsOf(tokens: readonly Token[]): Token[][] {
+  const runs: Token[][] = []
+  for (let at = 0; at < tokens.length; ) {
+    const from = at++
+    if (isCharacter(tokens[from]!.word))
+      while (at < tokens.length && isCharacter(tokens[at]!.word) && tokens[at]!.start <= tokens[at - 1]!.end) at++
+    runs.push(tokens.slice(from, at))
+  }
+  return runs
+}
+
+/** The words of each run. `named`: the longest name that characters in a row begin with. */
+export function termsOf(
+  text: string,
+  tokens: readonly Token[],
+  named: (characters: string) => string | undefined,
+): string[][] {
+  return runsOf(tokens).flatMap((run) => {
+    const words = run.map(({ word }) => word)
+    if (!isCharacter(words[0]!)) return [words]
+    const parts = partsOf(words, named)
+    if (parts) return parts
+    return run.length <= MAX_RUN ? [words] : wordsOfRun(text, run)
+  })
+}
+
+/** The names in a run of characters and what stands between them; undefined without a name. */
+function partsOf(words: readonly string[], named: (characters: string) => string | undefined): string[][] | undefined {
+  const parts: string[][] = []
+  let rest: string[] = []
+  let isNamed = false
+  for (let at = 0; at < words.length; ) {
+    const name = named(words.slice(at).join(''))
+    if (name === undefined) {
+      rest.push(words[at++]!)
+      continue
+    }
+    isNamed = true
+    if (rest.length > 0) parts.push(...withoutParticles(rest))
+    rest = []
+    const length = [...name].length
+    parts.push(words.slice(at, at + length))
+    at += length
+  }
+  if (rest.length > 0) parts.push(...withoutParticles(rest))
+  return isNamed ? parts : undefined
+}
+
+/** What stands between two names, and the particles at its ends. */
+function withoutParticles(words: readonly string[]): string[][] {
+  const text = words.join('')
+  const [, before = '', middle = '', after = ''] = PARTICLES_AROUND.exec(text) ?? []
+  return [before, middle, after].filter((part) => part !== '').map((part) => [...part])
+}
+
+const SEGMENTER = new Intl.Segmenter('ja', { granularity: 'word' })
+/** Carries no meaning by itself. */
+const PARTICLE = /^(?:\p{sc=Hiragana}|[的了是在和])$/u
+
+/**
+ * The words of a sentence, by ICU's dictionaries. Runs unknown to them are cut by length.
+ * Wrong cuts do no harm: documents are not cut this way, and any part of a run is found.
+ */
+function wordsOfRun(text: string, run: readonly Token[]): string[][] {
+  const start = run[0]!.start
+  const words: string[][] = []
+  let next = 0
+  for (const { segment, index } of SEGMENTER.segment(text.slice(start, run.at(-1)!.end))) {
+    const end = start + index + segment.length
+    const word: string[] = []
+    for (; next < run.length && run[next]!.start < end; next++) {
+      if (word.length === MAX_RUN) words.push(word.splice(0))
+      word.push(run[next]!.word)
+    }
+    if (word.length > 0) words.push(word)
+  }
+  const meaningful = words.filter((word) => !PARTICLE.test(word.join('')))
+  return meaningful.length > 0 ? meaningful : words
+}
+
+/**
+ * What the forms of an English word have in common: smile of smiles, smiled and smiling. Plurals and the endings of
+ * verbs as in step 1 of Porter's algorithm, and of longer words -er and -ic (present, presenter; robot, robotic). The
+ * later steps of Porter join too much: organ and organisation, univers of university.
+ */
+export function stemOf(word: string): string {
+  if (!/^[a-z]{4,}$/.test(word)) return word
+  const single = singular(word)
+  const verb = withoutEnding(single)
+  if (verb.length >= 3 && verb !== single && /[aeiouy]/.test(verb)) return bare(undoubled(verb))
+  const root = /^(.{5,})(?:er|ic)$/.exec(single)
+  return bare(root ? undoubled(root[1]!) : single)
+}
+
+/** Whether two words are forms of one. */
+export const sameStem = (one: string, other: string): boolean => one[0] === other[0] && stemOf(one) === stemOf(other)
+
+/** Words that have this stem begin so. */
+export const beginningOf = (stem: string): string => stem.replace(/(?<=..)i$/, '')
+
+function singular(word: string): string {
+  if (word === 'news') return word
+  if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`
+  if (/(?:s|x|z|ch|sh)es$/.test(word)) return word.slice(0, -2)
+  return /[^sui]s$/.test(word) ? word.slice(0, -1) : word
+}
+
+function withoutEnding(word: string): string {
+  if (word.endsWith('ing')) return word.slice(0, -3)
+  return word.endsWith('ed') && !word.endsWith('eed') ? word.slice(0, -2) : word
+}
+
+/** Planned as plan, but fill of filled. */
+const undoubled = (root: string): string => root.replace(/([bdgmnprt])\1$/, '$1')
+
+/** Without the last letter that forms change: smile as in smiling, story as in stories. */
+function bare(word: string): string {
+  if (word.length > 3 && word.endsWith('e')) return word.slice(0, -1)
+  return word.length > 3 && word.endsWith('y') ? `${word.slice(0, -1)}i` : word
 }

@@ -7,7 +7,7 @@ import {
   indexGeneration,
   NEXT,
   swapGeneration,
-} from '../../../src/search/postgres/generation.ts'
+} from '../../../src/search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../../src/search/postgres/write.ts'
 import { ask } from '../../support/frame-query.ts'
 import { changesOf, clip } from './documents.ts'

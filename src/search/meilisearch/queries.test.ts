@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderFilter } from './filter.ts'
+import { renderFilter } from './queries.ts'
 
 test('values are data, whatever they hold', () => {
   expect(renderFilter({ attribute: 'author', in: ['a"b', 'c\\', '\\"', "O'B", 'x" OR y = "z'] })).toBe(

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { AppError } from '../errors.ts'
 import type { FrameQuery, LibrarySearch } from './library-search.ts'
-import { type ResilientOptions, resilientSearch } from './resilient.ts'
+import { type ResilientOptions, resilientSearch } from './open-search.ts'
 
 const logger = pino({ level: 'silent' })
 const query: FrameQuery = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SequenceStep } from './library-search.ts'
+import type { SequenceStep } from '../library-search.ts'
 import { type Moment, matchesIn } from './sequences.ts'
 
 const step = (from: number, to: number, next = false): SequenceStep => ({ filters: {}, q: '', gap: { from, to, next } })
