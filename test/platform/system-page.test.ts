@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
+import { refreshSaveCounts } from '../../src/projections/search/project.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'

@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { START } from '../../src/events/catalogue.ts'
 import { replay } from '../../src/events/positions.ts'
-import { searchProjection } from '../../src/projections/search/project.ts'
+import { refreshSaveCounts, SAVE_COUNTS, searchProjection } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
-import { refreshSaveCounts, SAVE_COUNTS } from '../../src/projections/search/save-counts.ts'
 import { lockReadModel } from '../../src/search/postgres/write.ts'
 import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
@@ -172,8 +171,8 @@ export function testFollowing(library: ProjectedLibrary): void {
     expect(await running.refreshing).toBe(rows[0]!.n + 1)
   })
 
-  test('frames loaded ahead are not written over what another writer has read since', async () => {
-    // Three pieces of twenty videos: the second and third are loaded while the one before is written.
+  test('the rest of a long batch is not written over what another writer has read since', async () => {
+    // Three pieces of at most twenty videos.
     const added: Awaited<ReturnType<typeof seedVideo>>[] = []
     for (let n = 0; n < 45; n++)
       added.push(await seedVideo(library.stores.db, clip(`Ahead ${n}`, { author: `Ahead ${n % 3}` })))
@@ -184,7 +183,7 @@ export function testFollowing(library: ProjectedLibrary): void {
       ...whole,
       async handle(events, signal) {
         const commit = await whole.handle(events, signal)
-        // The last piece is loaded and waits for its turn. A save count is projected first.
+        // The last piece waits for its turn. A save count is projected first.
         if (!wrote && events.some(({ data }) => data.video_id === added.at(-1)!.id)) {
           wrote = true
           await save(saved)

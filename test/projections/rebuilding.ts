@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { refreshSaveCounts } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
-import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
 import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
 import { clip, type ProjectedLibrary } from './library.ts'

@@ -1,10 +1,13 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import type { Commit, Consumer } from '../../events/consume.ts'
+import type { Cursor } from '../../events/catalogue.ts'
+import { type Commit, type Consumer, checkpointOf } from '../../events/consume.ts'
+import type { READS_ONLY } from '../../events/lag.ts'
+import { readEvents } from '../../events/read.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
-import { type Affected, affectedBy, piecesOf, SEARCH_EVENTS } from './affected.ts'
+import { type Affected, affectedBy, piecesOf, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
 import type { DeepLink } from './document.ts'
 import { type Groups, type Growth, projectGroups } from './groups.ts'
 import { loadFramesByIds, loadFramesOfVideos } from './load.ts'
@@ -17,7 +20,6 @@ export interface ProjectionDeps {
 /**
  * The search projection. An event is only a signal: the documents are made from what the rows say now.
  * The last piece commits with the checkpoint. Earlier pieces commit before it, which a repeat tolerates.
- * The next piece is loaded while one is written.
  */
 export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
   return {
@@ -26,49 +28,17 @@ export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
     batchSize: 500,
     async handle(events, signal): Promise<Commit> {
       const pieces = [...piecesOf(await affectedBy(db, events))]
-      let ahead: LoadedAhead | undefined
-
-      async function step(tx: Tx, n: number): Promise<LoadedAhead | undefined> {
-        await lockReadModel(tx)
-        const known = ahead && ahead.state === (await stateOf(tx)) ? await ahead.frames : undefined
-        const frames = known ?? (await loadFrames(tx, deepLink, pieces[n]!))
-        const next = pieces[n + 1]
-        let loading: Promise<FrameDocument[] | undefined> | undefined
-        await projectLoaded(tx, pieces[n]!, frames, {
-          meanwhile() {
-            // Starts under the lock, so no earlier writer has read newer rows. A failed load is repeated in its turn.
-            loading = next && loadFrames(db, deepLink, next).catch(() => undefined)
-          },
-        })
-        return loading && { state: (await stateOf(tx)) ?? '', frames: loading }
-      }
-
-      for (let n = 0; n < pieces.length - 1; n++) {
+      const last = pieces.pop()!
+      for (const piece of pieces) {
         signal.throwIfAborted()
-        ahead = await db.transaction((tx) => step(tx, n))
+        await db.transaction((tx) => projectLocked(tx, deepLink, piece))
       }
-      return async (tx) => void (await step(tx, pieces.length - 1))
+      return (tx) => projectLocked(tx, deepLink, last)
     },
   }
 }
 
-/**
- * Frames of the next piece. Any other write to the read model makes them stale: its writer may have read newer rows.
- */
-interface LoadedAhead {
-  state: string
-  frames: Promise<FrameDocument[] | undefined>
-}
-
-async function stateOf(tx: Tx): Promise<string | undefined> {
-  const [row] = await rowsOf<{ state: string }>(
-    tx,
-    sql`select generation::text || ' ' || version as state from read_models where engine = 'postgres'`,
-  )
-  return row?.state
-}
-
-export async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affected): Promise<void> {
+async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affected): Promise<void> {
   await lockReadModel(tx)
   await project(tx, deepLink, affected)
 }
@@ -81,28 +51,15 @@ export async function project(
   tx: Tx,
   deepLink: DeepLink,
   affected: Affected,
-  options: { schema?: string; recount?: boolean } = {},
-): Promise<void> {
-  await projectLoaded(tx, affected, await loadFrames(tx, deepLink, affected), options)
-}
-
-async function loadFrames(db: Db | Tx, deepLink: DeepLink, { videos, frames }: Affected): Promise<FrameDocument[]> {
-  return [
-    ...(await loadFramesOfVideos(db, [...videos], deepLink)),
-    ...(await loadFramesByIds(db, [...frames], deepLink)),
-  ]
-}
-
-/** `put`: the affected frames as they are now. `meanwhile` is called when writing them has begun. */
-async function projectLoaded(
-  tx: Tx,
-  affected: Affected,
-  put: readonly FrameDocument[],
-  { schema = LIVE, recount = false, meanwhile }: { schema?: string; recount?: boolean; meanwhile?: () => void } = {},
+  { schema = LIVE, recount = false }: { schema?: string; recount?: boolean } = {},
 ): Promise<void> {
   const model = sql.raw(schema)
   const videoIds = [...affected.videos]
   const frameIds = [...affected.frames]
+  const put = [
+    ...(await loadFramesOfVideos(tx, videoIds, deepLink)),
+    ...(await loadFramesByIds(tx, frameIds, deepLink)),
+  ]
   const current = new Set(put.map(({ id }) => id))
   const held = await rowsOf<{ id: string; video_id: string; author: string | null; technique: string | null }>(
     tx,
@@ -115,9 +72,7 @@ async function projectLoaded(
          where kind = 'videos' and id = any(${sql.param(videoIds)}) and author is not null`,
   )
   const gone = new Set([...held.map(({ id }) => id), ...frameIds].filter((id) => !current.has(id)))
-  const writing = applyToReadModel(tx, { put: { frames: [...put] }, remove: { frames: [...gone] } }, schema)
-  meanwhile?.()
-  await writing
+  await applyToReadModel(tx, { put: { frames: put }, remove: { frames: [...gone] } }, schema)
 
   const groups: Groups = { videos: new Set(videoIds), authors: new Set(), techniques: new Set(affected.techniques) }
   for (const { video_id, author, technique } of [...held, ...put]) {
@@ -144,4 +99,32 @@ function growthBetween(before: readonly Membership[], now: readonly Membership[]
   add(before, -1)
   add(now, 1)
   return growth
+}
+
+export const SAVE_COUNTS = 'search-save-counts' satisfies keyof typeof READS_ONLY
+
+/**
+ * Projects the counts and strengths of frames saved or unsaved since the last run; returns the number of events.
+ * Run it at most every five minutes: the version stays until then, and a busy library still answers 304.
+ * Two runs at once repeat the same work and do no harm. A replay that comes meanwhile is carried out too.
+ */
+export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promise<number> {
+  await db.execute(sql`insert into checkpoints (consumer) values (${SAVE_COUNTS}) on conflict do nothing`)
+  let count = 0
+  for (;;) {
+    const after = await checkpointOf(db, SAVE_COUNTS)
+    const { events, next } = await readEvents(db, { after, types: SAVE_EVENTS, limit: 5_000 })
+    if (events.length === 0) return count
+    for (const piece of piecesOf(await affectedBy(db, events)))
+      await db.transaction((tx) => projectLocked(tx, deepLink, piece))
+    await moveOn(db, after, next)
+    count += events.length
+  }
+}
+
+/** Nothing happens where the checkpoint was moved meanwhile: the next turn reads from there. */
+async function moveOn(db: Db, after: Cursor, next: Cursor): Promise<void> {
+  await db.execute(sql`
+    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}::bigint, updated_at = now()
+     where consumer = ${SAVE_COUNTS} and xid = ${after.xid}::xid8 and seq = ${after.seq}::bigint`)
 }

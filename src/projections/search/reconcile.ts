@@ -1,14 +1,23 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import type { EventType, StoredEvent } from '../../events/catalogue.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { DOCUMENTS, ENTRIES, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { findDamagedFrames, lockReadModel } from '../../search/postgres/write.ts'
-import { nothingAffected, nothingFound, piecesOf, type Reconciliation } from './affected.ts'
+import {
+  type Affected,
+  affectedBy,
+  nothingAffected,
+  nothingFound,
+  piecesOf,
+  type Reconciliation,
+  SAVE_EVENTS,
+  SEARCH_EVENTS,
+} from './affected.ts'
 import { allGroups, groupPieces, projectGroups } from './groups.ts'
 import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
-import { type ProjectionDeps, project } from './project.ts'
-import { loadPending, refreshSaveCounts } from './save-counts.ts'
+import { type ProjectionDeps, project, refreshSaveCounts, SAVE_COUNTS } from './project.ts'
 
 const VIDEOS_AT_ONCE = 25
 
@@ -165,4 +174,34 @@ async function groupDigests(tx: Tx): Promise<Map<string, string>> {
          where d.kind <> 'frames' and d.doc is not null`,
   )
   return new Map(rows.map(({ key, digest }) => [key, digest]))
+}
+
+/** Documents that wait for an event that is not projected yet. */
+interface Pending extends Affected {
+  /** Videos with any such event: a change of a frame shows in its video, too. */
+  ofVideos: Set<unknown>
+  any: boolean
+}
+
+/**
+ * Call it under the writer's lock, after reading the rows that are compared.
+ * Every change seen in them then has a visible event, and the projection cannot move.
+ */
+async function loadPending(tx: Tx): Promise<Pending> {
+  const rows = await rowsOf<StoredEvent>(
+    tx,
+    sql`select type, data from events
+         where ${isPending('search', SEARCH_EVENTS)} or ${isPending(SAVE_COUNTS, SAVE_EVENTS)}`,
+  )
+  return {
+    ...(await affectedBy(tx, rows)),
+    ofVideos: new Set(rows.map(({ data }) => data.video_id)),
+    any: rows.length > 0,
+  }
+}
+
+function isPending(consumer: string, types: readonly EventType[]): SQL {
+  return sql`((xid, seq) > (coalesce((select xid from checkpoints where consumer = ${consumer}), '0'::xid8),
+                            coalesce((select seq from checkpoints where consumer = ${consumer}), 0))
+              and type = any(${sql.param([...types])}::text[]))`
 }
