@@ -67,10 +67,8 @@ export function openMeiliClient({
   async function multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
     // Side by side: the state of the mirror decides whether the answer counts, not whether the engine may be asked.
     const asked = connected().then((known) => ask(known, JSON.stringify({ queries })))
-    const [{ status, chunks }] = await Promise.all([asked, requireReady()])
-    const response = JSON.parse(Buffer.concat(chunks).toString()) as
-      | { results: SearchResponse<StoredHit>[] }
-      | MeilisearchErrorResponse
+    const [{ status, body }] = await Promise.all([asked, requireReady()])
+    const response = JSON.parse(body) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
     if (!('results' in response)) {
       // The server may have been set up again with other keys: request the key with the next search.
       if (status === 401 || status === 403) headers = undefined

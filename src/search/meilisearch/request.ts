@@ -1,88 +1,47 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Meilisearch, MeilisearchApiError, MeilisearchError } from 'meilisearch'
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import { INDEX, indexName } from './settings.ts'
 
-interface EngineAnswer {
-  status: number
-  chunks: Buffer[]
-}
-
 /** Sends a body to the engine. It must change nothing: it may be sent twice. @throws when there is no whole answer. */
-export type AskEngine = (headers: Record<string, string>, body: string) => Promise<EngineAnswer>
+type AskEngine = (headers: Record<string, string>, body: string) => Promise<{ status: number; body: string }>
 
 /** What a connection ends with that was kept and has been closed by the other side. */
 const RESETS = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
 
 /**
  * Asks one address of the engine over kept connections, opened with the first question. The package's client sends head
- * and body apart, which costs 40 ms with delayed acknowledgements, and undici's `request` makes a stream of each
- * answer. A reset before anything was answered says nothing about the engine: the question is sent once more, on a
- * connection of its own.
+ * and body apart, which costs 40 ms with delayed acknowledgements. A reset before anything was answered says nothing
+ * about the engine: the question is sent once more, on a connection of its own.
  */
 export function openEngine(url: string, path: string, timeoutMs: number): AskEngine {
   const { origin } = new URL(url)
   const times = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } }
-  const undici = once(() => import('undici'))
-  const pool = once(async () => new (await undici()).Pool(origin, times))
+  let kept: Pool | undefined
   return async (headers, body) => {
+    const { Client, Pool } = await import('undici')
+    kept ??= new Pool(origin, times)
     const question = { method: 'POST', path, headers, body } as const
+    let response: Dispatcher.ResponseData
     try {
-      return await answerOf(await pool(), question)
+      response = await kept.request(question)
     } catch (error) {
-      if (!(error instanceof Unanswered) || !RESETS.includes(error.code)) throw cause(error)
+      if (!RESETS.includes((error as { code?: string }).code ?? '')) throw error
+      const fresh = new Client(origin, times)
+      try {
+        return await answerOf(await fresh.request(question))
+      } finally {
+        fresh.destroy().catch(() => undefined)
+      }
     }
-    const fresh = new (await undici()).Client(origin, times)
-    try {
-      return await answerOf(fresh, question)
-    } catch (error) {
-      throw cause(error)
-    } finally {
-      fresh.destroy().catch(() => undefined)
-    }
+    return answerOf(response)
   }
 }
 
-/** No byte of an answer has come. */
-class Unanswered extends Error {
-  readonly code: string
-  constructor(cause: Error) {
-    super(cause.message, { cause })
-    this.code = (cause as { code?: string }).code ?? ''
-  }
-}
-
-const cause = (error: unknown) => (error instanceof Unanswered ? error.cause : error)
-
-function answerOf(dispatcher: Dispatcher, question: Dispatcher.DispatchOptions): Promise<EngineAnswer> {
-  return new Promise((resolve, reject) => {
-    const answer: EngineAnswer = { status: 0, chunks: [] }
-    dispatcher.dispatch(question, {
-      // A handler without it counts as one of an older kind.
-      onRequestStart() {},
-      onResponseStart(_, status) {
-        answer.status = status
-      },
-      onResponseData(_, chunk) {
-        answer.chunks.push(chunk)
-      },
-      onResponseEnd() {
-        resolve(answer)
-      },
-      onResponseError(_, error) {
-        reject(answer.status === 0 ? new Unanswered(error) : error)
-      },
-    })
-  })
-}
-
-function once<T>(open: () => Promise<T>): () => Promise<T> {
-  let opened: Promise<T> | undefined
-  return () => {
-    opened ??= open()
-    return opened
-  }
-}
+const answerOf = async ({ statusCode, body }: Dispatcher.ResponseData) => ({
+  status: statusCode,
+  body: await body.text(),
+})
 
 export interface MeiliOptions {
   url: string
