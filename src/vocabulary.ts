@@ -106,19 +106,54 @@ export type Tone = (typeof TONES)[number]
 export type Kind = (typeof KINDS)[number]
 export type Platform = (typeof PLATFORMS)[number]
 
-/** Attributes that an annotator or a person may set. Extraction measures `tone`; the detector sets `kind`. */
-export const ANNOTATED = [
-  'subject',
-  'surface',
-  'shot',
-  'technique',
-  'zone',
-  'caption',
-  'composition',
-  'steal',
-  'on_screen_text',
-] as const
+/**
+ * Attributes that frames have a column for, in the order of answers: filters, facets, both engines and the tools follow
+ * from a row. Without a closed list the value is a name, of a technique or of a brand.
+ */
+export const STORED = {
+  subject: { values: SUBJECTS, description: 'What the frame shows.' },
+  surface: { values: SURFACES, description: 'What it was made with.' },
+  shot: { values: SHOTS, description: 'How close the presenter is.' },
+  technique: { values: null, description: 'Slug of a named technique; see /api/techniques.' },
+  zone: { values: ZONES, description: 'Where the largest face sits: `none`, or a cell of the 3×3 grid.' },
+  tone: { values: TONES, description: 'Dark or bright, measured from luminance.' },
+  kind: {
+    values: KINDS,
+    description: '`cut` stands for its shot, `beat` is a further frame of it, `intro` lies in the first four seconds.',
+  },
+  author: {
+    values: null,
+    description: 'Brand or channel name, exact. Repeat it for several (names may hold commas).',
+  },
+  platform: { values: PLATFORMS, description: 'Where the video was published.' },
+} as const
+export type StoredName = keyof typeof STORED
+/** Those with a closed list. */
+export type ListedName = {
+  [N in StoredName]: (typeof STORED)[N]['values'] extends null ? never : N
+}[StoredName]
+export type StoredValue<N extends StoredName> = N extends ListedName ? (typeof STORED)[N]['values'][number] : string
+export const STORED_NAMES = Object.keys(STORED) as StoredName[]
+export const isListed = <N extends StoredName>(name: N): name is N & ListedName => STORED[name].values !== null
+export const LISTED_NAMES = STORED_NAMES.filter((name) => isListed(name))
+
+/** Attributes that an annotator or a person chooses. Extraction measures `tone`; the detector sets `kind`. */
+export const CHOSEN = ['subject', 'surface', 'shot', 'technique', 'zone'] as const satisfies readonly StoredName[]
+export type Chosen = (typeof CHOSEN)[number]
+/** Of these, those with a closed list. */
+export const CHOSEN_LISTS = CHOSEN.filter((name) => isListed(name))
+export type ChosenValues = { [N in Chosen]: StoredValue<N> | null }
+/** And those that one writes. */
+export const WRITTEN = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+type Written = (typeof WRITTEN)[number]
+export const isWritten = (name: AnnotatedAttribute): name is Written => WRITTEN.includes(name as Written)
+export const ANNOTATED = [...CHOSEN, ...WRITTEN] as const
 export type AnnotatedAttribute = (typeof ANNOTATED)[number]
+
+/** Something for each of these names. */
+export function byName<N extends string, T>(names: readonly N[], make: (name: N) => T): Record<N, T> {
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<N, T>
+}
 
 /**
  * Where a value came from, weakest first. A better source never loses to a worse one. `notes` are descriptions that
@@ -193,6 +228,4 @@ export type DerivedValue<N extends DerivedName> = (typeof DERIVED)[N]['values'][
 export const DERIVED_NAMES = Object.keys(DERIVED) as DerivedName[]
 
 /** Something for each of them. */
-export function byDerived<T>(make: (name: DerivedName) => T): Record<DerivedName, T> {
-  return Object.fromEntries(DERIVED_NAMES.map((name) => [name, make(name)])) as Record<DerivedName, T>
-}
+export const byDerived = <T>(make: (name: DerivedName) => T): Record<DerivedName, T> => byName(DERIVED_NAMES, make)

@@ -17,7 +17,7 @@ import {
   toFrameQuery,
 } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
-import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
+import { ANNOTATED, byName, isListed, isWritten, MAX_TEXT, STORED } from '../vocabulary.ts'
 import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './reads.ts'
 
 const FramesAnswer = z
@@ -36,19 +36,13 @@ const FrameAnswer = z
   .meta({ id: 'FrameResponse' })
 const SimilarAnswer = z.strictObject({ frames: z.array(FrameHit) }).meta({ id: 'SimilarResponse' })
 
-const words = z.string().min(1).max(MAX_TEXT).nullable()
 const CorrectionBody = z
-  .strictObject({
-    subject: z.enum(SUBJECTS).nullable(),
-    surface: z.enum(SURFACES).nullable(),
-    shot: z.enum(SHOTS).nullable(),
-    technique: z.string().min(1).max(64).nullable(),
-    zone: z.enum(ZONES).nullable(),
-    caption: words,
-    composition: words,
-    steal: words,
-    on_screen_text: words,
-  })
+  .strictObject(
+    byName(ANNOTATED, (name): z.ZodType<string | null> => {
+      if (isWritten(name)) return z.string().min(1).max(MAX_TEXT).nullable()
+      return isListed(name) ? z.enum(STORED[name].values).nullable() : z.string().min(1).max(64).nullable()
+    }),
+  )
   .partial()
   .refine((body) => Object.keys(body).length > 0, `name at least one of ${ANNOTATED.join(', ')}`)
   .meta({ minProperties: 1 })

@@ -1,4 +1,4 @@
-import type { DerivedName, DerivedValue, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
+import type { DerivedName, DerivedValue, ListedName, StoredValue } from '../vocabulary.ts'
 
 /**
  * The words that people use for the values of attributes, with their synonyms and forms: one table for every search.
@@ -31,18 +31,12 @@ export type ColorName = (typeof COLOR_NAMES)[number]
 /** Values that no word names are left out. */
 type DerivedWords = { [N in Exclude<DerivedName, 'described'>]: Partial<Record<DerivedValue<N>, string>> }
 
-interface AttributeWords extends DerivedWords {
-  subject: Record<Subject, string>
-  surface: Record<Surface, string>
-  shot: Record<Shot, string>
+type ListedWords = { [N in ListedName]: Record<Exclude<StoredValue<N>, 'none'>, string> }
+
+interface AttributeWords extends DerivedWords, ListedWords {
   technique: Record<string, string>
-  zone: Record<Exclude<Zone, 'none'>, string>
-  tone: Record<Tone, string>
-  kind: Record<Kind, string>
-  platform: Record<Platform, string>
   color: Record<ColorName, string>
 }
-export type NamedAttribute = keyof AttributeWords
 
 /** A colour, and the ground that is called by it. */
 function onBackground(...colors: readonly string[]): string {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import type {
-  AnnotatedAttribute,
-  DerivedName,
-  Kind,
-  Platform,
-  Shot,
-  Source,
-  Subject,
-  Surface,
-  Tone,
-  Zone,
+import {
+  type AnnotatedAttribute,
+  type ChosenValues,
+  type DerivedName,
+  type Kind,
+  type Platform,
+  type Source,
+  STORED_NAMES,
+  type StoredName,
+  type StoredValue,
+  type Tone,
 } from '../vocabulary.ts'
 import type { Met } from './text/match.ts'
 
@@ -32,18 +32,13 @@ interface VideoRef {
 }
 
 /** A frame as docs/interface.md §1 shows it, but with paths for the images: the API puts PUBLIC_URL before them. */
-export interface ShownFrame {
+export interface ShownFrame extends ChosenValues {
   id: string
   video_id: string
   t_sec: number
   /** From and to of its shot. Null where its shots are not known; absent in a document of an earlier version. */
   shot_sec?: [number, number] | null
   kind: Kind
-  subject: Subject | null
-  surface: Surface | null
-  shot: Shot | null
-  technique: string | null
-  zone: Zone | null
   tone: Tone
   author: string | null
   platform: Platform
@@ -154,17 +149,10 @@ export interface DocumentChanges {
 
 /* ---------- reading ---------- */
 
-interface AttributeFilters extends Partial<Record<DerivedName, readonly string[]>> {
-  subject?: readonly Subject[]
-  surface?: readonly Surface[]
-  shot?: readonly Shot[]
-  /** Slugs. A renamed or merged slug selects its successor. */
-  technique?: readonly string[]
-  zone?: readonly Zone[]
-  tone?: readonly Tone[]
-  kind?: readonly Kind[]
-  author?: readonly string[]
-  platform?: readonly Platform[]
+/** A renamed or merged slug of a technique selects its successor. */
+type StoredFilters = { [N in StoredName]?: readonly StoredValue<N>[] }
+
+interface AttributeFilters extends StoredFilters, Partial<Record<DerivedName, readonly string[]>> {
   video?: readonly string[]
   /** Hex colours `#rrggbb`: frames near one in OKLab, weighted by area. Or names (`COLOR_NAMES`) of their colours. */
   color?: readonly string[]
@@ -178,8 +166,8 @@ type Opposites = { [K in keyof AttributeFilters as `not_${K}`]?: readonly string
  */
 export interface FrameFilters extends AttributeFilters, Opposites {}
 
-export const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author', 'platform'] as const
-export type Facet = (typeof FACETS)[number]
+export const FACETS = STORED_NAMES
+export type Facet = StoredName
 /** Frames per value, ignoring that attribute's own filter. */
 export type FacetCounts = Record<Facet, Record<string, number>>
 

@@ -1,11 +1,12 @@
+import { CHOSEN, WRITTEN } from '../vocabulary.ts'
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
 import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
 
 /** Similar frames and near-duplicates, without a model. Pure. */
 
-const ATTRIBUTES = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const
-const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+/** By what frames are alike, beside the picture and the words. */
+export const COMPARED = [...CHOSEN, 'tone'] as const
 
 const WORDS_WEIGHT = 0.15
 
@@ -45,7 +46,7 @@ const ROUNDING = 0.001
 function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
   let known = 0
   let same = 0
-  for (const attribute of ATTRIBUTES) {
+  for (const attribute of COMPARED) {
     if (one[attribute] === null) continue
     known++
     if (one[attribute] === other[attribute]) same++
@@ -75,7 +76,7 @@ const MAX_SHARED_WORDS = 3
 export function sharedTraits(one: FrameDocument, other: FrameDocument): string[] {
   const traits: string[] = []
   if (hammingDistance(one.phash, other.phash) <= LIKE_STRUCTURE) traits.push('picture')
-  for (const attribute of ATTRIBUTES) {
+  for (const attribute of COMPARED) {
     const value = one[attribute]
     if (value !== null && value === other[attribute] && value !== 'no-face' && value !== 'none')
       traits.push(`${attribute} ${value}`)
@@ -90,7 +91,7 @@ export function sharedTraits(one: FrameDocument, other: FrameDocument): string[]
 
 export function wordsOf(frame: FrameDocument): Set<string> {
   return new Set(
-    TEXTS.flatMap((field) => lexemesOf(tokenize(frame[field] ?? '').map((token) => token.word))).filter(
+    WRITTEN.flatMap((field) => lexemesOf(tokenize(frame[field] ?? '').map((token) => token.word))).filter(
       (word) => word.length > 2 || (word.length === 2 && isCharacter(word)),
     ),
   )

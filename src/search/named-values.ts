@@ -1,5 +1,4 @@
-import { type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
-import type { NamedAttribute } from './attribute-words.ts'
+import { type DerivedName, type DerivedValue, END_SEC, STORED_NAMES, type StoredName } from '../vocabulary.ts'
 import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
@@ -52,17 +51,8 @@ export function derivedValues(frame: ShownFrame): Values {
   return Object.fromEntries(values) as Values
 }
 
-/** The attributes that a word of a question may name, in the order of a frame. */
-const NAMED_ATTRIBUTES = [
-  'kind',
-  'subject',
-  'surface',
-  'shot',
-  'technique',
-  'zone',
-  'tone',
-  'platform',
-] as const satisfies readonly (NamedAttribute & keyof ShownFrame)[]
+/** The stored attributes that a word of a question may name; `kind` first, as the indexes have them. */
+const NAMED_ATTRIBUTES = [...new Set<StoredName>(['kind', ...STORED_NAMES])].filter((name) => name !== 'author')
 
 /** What a frame shows, as the words of a question name it: `attribute=value`. `asked`: of these attributes only. */
 export function namedValues(frame: FrameDocument, asked?: ReadonlySet<string>): string[] {

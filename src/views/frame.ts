@@ -3,7 +3,18 @@ import { frameIdIn, isId } from '../library/ids.ts'
 import type { Hit, ReadAs as ReadAsOfSearch, ShownFrame } from '../search/library-search.ts'
 import type { Met } from '../search/text/match.ts'
 import { KINDS as MATCH_KINDS } from '../search/text/senses.ts'
-import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import {
+  byName,
+  CHOSEN,
+  type Chosen,
+  type ChosenValues,
+  isListed,
+  KINDS,
+  PLATFORMS,
+  SOURCES,
+  STORED,
+  TONES,
+} from '../vocabulary.ts'
 
 /** The fields of a search hit beside those of its resource. */
 export const matchShape = {
@@ -95,17 +106,17 @@ const provenance = z
   })
   .nullable()
 
+const chosenShape = byName(CHOSEN, (name) =>
+  isListed(name) ? z.enum(STORED[name].values).nullable() : z.string().nullable(),
+) as unknown as { [N in Chosen]: z.ZodType<ChosenValues[N]> }
+
 export const frameShape = {
   id: z.string(),
   video_id: z.string(),
   t_sec: z.number().min(0).describe('Seconds into the video, at most three decimals: the time of the picture.'),
   shot_sec: z.array(z.number()).length(2).nullable().describe('From and to of its shot, in seconds.'),
   kind: z.enum(KINDS),
-  subject: z.enum(SUBJECTS).nullable(),
-  surface: z.enum(SURFACES).nullable(),
-  shot: z.enum(SHOTS).nullable(),
-  technique: z.string().nullable(),
-  zone: z.enum(ZONES).nullable(),
+  ...chosenShape,
   tone: z.enum(TONES),
   author: z.string().nullable(),
   platform: z.enum(PLATFORMS),
@@ -194,6 +205,10 @@ export const WallFrame = z
   })
   .meta({ id: 'WallFrame', description: 'A frame; with `q` it has `score` and `matched` too.' })
 
+const chosenValues = ({ subject, surface, shot, technique, zone }: ShownFrame): ChosenValues => {
+  return { subject, surface, shot, technique, zone }
+}
+
 /** A frame as a public resource. PUBLIC_URL is the only source of absolute addresses. */
 export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
   return {
@@ -202,11 +217,7 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
     t_sec: document.t_sec,
     shot_sec: document.shot_sec ?? null,
     kind: document.kind,
-    subject: document.subject,
-    surface: document.surface,
-    shot: document.shot,
-    technique: document.technique,
-    zone: document.zone,
+    ...chosenValues(document),
     tone: document.tone,
     author: document.author,
     platform: document.platform,

@@ -7,7 +7,17 @@ import { COLOR_NAMES } from '../search/attribute-words.ts'
 import { colorNames, isColorName } from '../search/color.ts'
 import type { FrameFilters, FrameQuery, LibrarySearch } from '../search/library-search.ts'
 import { valuesCalled } from '../search/text/named-words.ts'
-import { DERIVED, type DerivedName, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import {
+  byDerived,
+  byName,
+  DERIVED,
+  type DerivedName,
+  isListed,
+  type ListedName,
+  STORED,
+  STORED_NAMES,
+  type StoredName,
+} from '../vocabulary.ts'
 
 /** Schemas of single parameter values. */
 
@@ -86,29 +96,27 @@ export const MAX_QUERY = 2_000
 const closedList = <const T extends readonly string[]>(values: T, description: string) =>
   ({ schema: z.enum(values), many: true, commas: true, description }) as const satisfies Parameter
 
-const positive = {
-  subject: closedList(SUBJECTS, 'What the frame shows.'),
-  surface: closedList(SURFACES, 'What it was made with.'),
-  shot: closedList(SHOTS, 'How close the presenter is.'),
+const open = {
   technique: {
     schema: plainName(64),
     many: true,
     commas: true,
-    description: 'Slug of a named technique; see /api/techniques.',
+    description: STORED.technique.description,
     example: 'text-card',
   },
-  zone: closedList(ZONES, 'Where the largest face sits: `none`, or a cell of the 3×3 grid.'),
-  tone: closedList(TONES, 'Dark or bright, measured from luminance.'),
-  kind: closedList(
-    KINDS,
-    '`cut` stands for its shot, `beat` is a further frame of it, `intro` lies in the first four seconds.',
-  ),
-  author: {
-    schema: plainName(300),
-    many: true,
-    description: 'Brand or channel name, exact. Repeat it for several (names may hold commas).',
-  },
-  platform: closedList(PLATFORMS, 'Where the video was published.'),
+  author: { schema: plainName(300), many: true, description: STORED.author.description },
+} as const satisfies Record<Exclude<StoredName, ListedName>, Parameter>
+
+type StoredParameters = typeof open & { [N in ListedName]: ReturnType<typeof closedList<(typeof STORED)[N]['values']>> }
+type DerivedParameters = { [N in DerivedName]: ReturnType<typeof closedList<(typeof DERIVED)[N]['values']>> }
+
+const toClosedList = ({ values, description }: { values: readonly string[]; description: string }) =>
+  closedList(values, description)
+
+const positive = {
+  ...(byName(STORED_NAMES, (name) =>
+    isListed(name) ? toClosedList(STORED[name]) : open[name],
+  ) as unknown as StoredParameters),
   video: { schema: plainName(64), many: true, description: 'Video id. Repeat it for several.' },
   color: {
     schema: colorSchema,
@@ -117,17 +125,8 @@ const positive = {
     description: 'A colour by name, or hex: frames whose palette is near it in OKLab.',
     example: '1a73e8',
   },
-  ...derivedParameters(),
+  ...(byDerived((name) => toClosedList(DERIVED[name])) as unknown as DerivedParameters),
 } as const satisfies Parameters
-
-type DerivedParameters = {
-  [N in DerivedName]: ReturnType<typeof closedList<(typeof DERIVED)[N]['values']>>
-}
-function derivedParameters(): DerivedParameters {
-  return Object.fromEntries(
-    Object.entries(DERIVED).map(([name, { values, description }]) => [name, closedList(values, description)]),
-  ) as never
-}
 
 type Opposites = { [K in keyof typeof positive as `not_${K}`]: (typeof positive)[K] }
 const opposites = Object.fromEntries(

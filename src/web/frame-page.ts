@@ -1,5 +1,5 @@
 import type { FrameDocument, Hit, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
-import type { Source } from '../vocabulary.ts'
+import { LISTED_NAMES, type Source } from '../vocabulary.ts'
 import { type FrameActions, frameActions } from './frame-actions.ts'
 import { altOf, frameGrid, loopOf, placeholderClass, swatch, thumb } from './frame-card.ts'
 import { type Html, html, safeUrl, trusted } from './html.ts'
@@ -99,11 +99,9 @@ function screenText(text: string): Html {
   }`
 }
 
-const FACTS = ['subject', 'surface', 'shot', 'zone', 'tone', 'kind', 'platform'] as const
-
 /** Each value links to the wall of all frames that have it. Unknown values are left out. */
 function facts(frame: ShownFrame): Html[] {
-  return FACTS.flatMap((name) => {
+  return LISTED_NAMES.flatMap((name) => {
     const value = frame[name]
     if (value === null) return []
     const label = name === 'zone' ? 'face' : name

@@ -1,7 +1,7 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/parameters.ts'
 import { isWholeAsStep, SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
-import { DERIVED, DERIVED_NAMES, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import { DERIVED, DERIVED_NAMES, STORED } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 import {
@@ -34,26 +34,25 @@ const MOST_SHOWN = 40
 interface Menu {
   name: Facet
   label: string
-  /** A closed list in its order; absent: what was counted, most frequent first. */
-  values?: readonly string[]
+  /** Asked for less often: these stand in one menu. */
+  isRare?: boolean
   more?: { href: string; label: string }
 }
 
-const MENUS: readonly Menu[] = [
-  { name: 'subject', label: 'Subject', values: SUBJECTS },
-  { name: 'technique', label: 'Technique', more: { href: '/techniques', label: 'All techniques' } },
-  { name: 'author', label: 'Brand', more: { href: '/brands', label: 'All brands' } },
-  { name: 'surface', label: 'Surface', values: SURFACES },
-  { name: 'shot', label: 'Shot', values: SHOTS },
-]
-
-/** What is asked for less often stands in one menu. */
-const RARE: readonly Menu[] = [
-  { name: 'tone', label: 'Tone', values: TONES },
-  { name: 'zone', label: 'Face', values: ZONES },
-  { name: 'kind', label: 'Kind', values: KINDS },
-  { name: 'platform', label: 'Platform', values: PLATFORMS },
-]
+const ATTRIBUTES: Record<Facet, Omit<Menu, 'name'>> = {
+  subject: { label: 'Subject' },
+  technique: { label: 'Technique', more: { href: '/techniques', label: 'All techniques' } },
+  author: { label: 'Brand', more: { href: '/brands', label: 'All brands' } },
+  surface: { label: 'Surface' },
+  shot: { label: 'Shot' },
+  tone: { label: 'Tone', isRare: true },
+  zone: { label: 'Face', isRare: true },
+  kind: { label: 'Kind', isRare: true },
+  platform: { label: 'Platform', isRare: true },
+}
+const ALL = Object.entries(ATTRIBUTES).map(([name, menu]): Menu => ({ name: name as Facet, ...menu }))
+const MENUS = ALL.filter(({ isRare }) => !isRare)
+const RARE = ALL.filter(({ isRare }) => isRare)
 
 export function filterMenus(data: FiltersData): Html {
   const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
@@ -130,12 +129,13 @@ function attributeMenu(data: FiltersData, menu: Menu): Html | false {
   return fold(name, label, values[name]?.length ?? 0, html`${list}${all}`)
 }
 
-function picksOf({ values, facets, vocabulary }: FiltersData, menu: Menu): Html[] {
-  const { name } = menu
+function picksOf({ values, facets, vocabulary }: FiltersData, { name }: Menu): Html[] {
   const chosen: readonly string[] = values[name] ?? []
   const counts = new Map(Object.entries(facets?.[name] ?? {}))
-  const candidates = menu.values ?? mostFrequent(counts)
-  const shown = [...new Set([...(menu.values ? [] : chosen), ...candidates])].filter(
+  // A closed list stands in its order; of others what was counted, the most frequent first.
+  const listed = STORED[name].values
+  const candidates = listed ?? mostFrequent(counts)
+  const shown = [...new Set<string>([...(listed ? [] : chosen), ...candidates])].filter(
     (value) => chosen.includes(value) || (counts.get(value) ?? 0) > 0,
   )
   const labelOf = namer(name, vocabulary)

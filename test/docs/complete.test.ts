@@ -11,7 +11,7 @@ import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createTools } from '../../src/mcp/server.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
+import { DERIVED, KINDS, PLATFORMS, SHOTS, STORED, SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -29,6 +29,18 @@ test('the interface names every endpoint', () => {
 
 test('the interface names every scope, error and value', () => {
   const names = [SCOPES, Object.keys(STATUS), KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES].flat()
+  expect(
+    missingIn(
+      'docs/interface.md',
+      names.map((name) => `\`${name}\``),
+    ),
+  ).toEqual([])
+})
+
+test('the interface names every attribute, and each value of its list', () => {
+  const attributes = [...Object.entries(STORED), ...Object.entries(DERIVED)]
+  // Zones are told by their rows and columns.
+  const names = attributes.flatMap(([name, { values }]) => [name, ...(name === 'zone' ? [] : (values ?? []))])
   expect(
     missingIn(
       'docs/interface.md',

@@ -11,7 +11,17 @@ import {
   text,
   unique,
 } from 'drizzle-orm/pg-core'
-import { type FrameRest, KINDS, SHOTS, type Source, SUBJECTS, SURFACES, TONES, ZONES } from '../../vocabulary.ts'
+import {
+  type AnnotatedAttribute,
+  type FrameRest,
+  KINDS,
+  SHOTS,
+  type Source,
+  SUBJECTS,
+  SURFACES,
+  TONES,
+  ZONES,
+} from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 import { techniques } from './techniques.ts'
 import { ofVideo } from './videos.ts'
@@ -129,6 +139,19 @@ export const frames = pgTable(
 )
 
 export type FrameRow = typeof frames.$inferSelect
+
+/** The column of each attribute that an annotator or a person sets. Its source is in `<column>Provenance`. */
+export const ATTRIBUTE_COLUMN = {
+  subject: 'subject',
+  surface: 'surface',
+  shot: 'shot',
+  technique: 'technique',
+  zone: 'zone',
+  caption: 'caption',
+  composition: 'composition',
+  steal: 'steal',
+  on_screen_text: 'onScreenText',
+} as const satisfies Record<AnnotatedAttribute, keyof FrameRow>
 
 /** The frame to which a row belongs: with it the row ends. */
 export const ofFrame = () =>

@@ -1,9 +1,9 @@
 import { inArray, type SQL, sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
-import { type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
+import { ATTRIBUTE_COLUMN as COLUMN, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { AppError } from '../../errors.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import { ANNOTATED, type AnnotatedAttribute, SHOTS, type Source, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+import { ANNOTATED, type AnnotatedAttribute, CHOSEN_LISTS, type Source, STORED } from '../../vocabulary.ts'
 
 /*
  * Every transaction locks in one order: the account, frames by id, boards by id. A save locks its frame's row, so that
@@ -41,24 +41,9 @@ export async function loadFrames(db: DbOrTx, ids: readonly string[]): Promise<Fr
 }
 
 /** The allowed values of the attributes that have a closed list. */
-export const CLOSED_LISTS: Partial<Record<AnnotatedAttribute, readonly string[]>> = {
-  subject: SUBJECTS,
-  surface: SURFACES,
-  shot: SHOTS,
-  zone: ZONES,
-}
-
-const COLUMN = {
-  subject: 'subject',
-  surface: 'surface',
-  shot: 'shot',
-  technique: 'technique',
-  zone: 'zone',
-  caption: 'caption',
-  composition: 'composition',
-  steal: 'steal',
-  on_screen_text: 'onScreenText',
-} as const satisfies Record<AnnotatedAttribute, keyof FrameRow>
+export const CLOSED_LISTS: Partial<Record<AnnotatedAttribute, readonly string[]>> = Object.fromEntries(
+  CHOSEN_LISTS.map((name) => [name, STORED[name].values]),
+)
 
 type ValueColumn = (typeof COLUMN)[AnnotatedAttribute]
 /** The columns of `frames` that hold an annotated attribute or its provenance. */

@@ -7,7 +7,7 @@ import type { FrameFilters, LibrarySearch, TechniqueDocument } from '../../searc
 import { currentSlug } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
-import { byDerived, type DerivedName } from '../../vocabulary.ts'
+import { byDerived, byName, type DerivedName, isListed, type ListedName, STORED_NAMES } from '../../vocabulary.ts'
 import { Detail, quote } from '../present.ts'
 import { type Advisor, nearestTechniques } from '../suggestions.ts'
 import { isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
@@ -32,25 +32,23 @@ function briefly<T extends z.ZodType>(list: T): T {
 }
 
 /** A filter of a closed list, whose values are known by other names too. */
-function closedList<N extends 'subject' | 'surface' | 'shot' | 'zone' | 'tone' | 'kind' | 'platform' | DerivedName>(
-  name: N,
-) {
-  return oneOrMany(filterParameters[name].schema, { attribute: name }).optional()
+function closedList<N extends ListedName | DerivedName>(name: N) {
+  const list = oneOrMany(filterParameters[name].schema, { attribute: name }).optional()
+  return name === 'zone' ? list.describe('Of the face') : list
 }
 
-/** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
-export const filterArguments = {
-  subject: closedList('subject'),
-  surface: closedList('surface'),
-  shot: closedList('shot'),
+const open = {
   technique: briefly(oneOrMany(filterParameters.technique.schema).optional()).describe('Slugs from list_techniques'),
-  zone: closedList('zone').describe('Of the face'),
-  tone: closedList('tone'),
-  kind: closedList('kind'),
   author: briefly(oneOrMany(filterParameters.author.schema, { commas: false }).optional()).describe(
     'Brands or channels',
   ),
-  platform: closedList('platform'),
+}
+type ListedArguments = { [N in ListedName]: ReturnType<typeof closedList<N>> }
+
+/** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
+export const filterArguments = {
+  ...(byName(STORED_NAMES, (name) => (isListed(name) ? closedList(name) : open[name])) as typeof open &
+    ListedArguments),
   video_id: briefly(oneOrMany(videoReference()).optional()),
   color: oneOrMany(filterParameters.color.schema)
     .optional()

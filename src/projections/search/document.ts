@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { frames, Provenance } from '../../db/schema/frames.ts'
+import { ATTRIBUTE_COLUMN, type frames } from '../../db/schema/frames.ts'
 import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
 import { imageNamesOf, toImageName } from '../../media/image-name.ts'
@@ -11,7 +11,7 @@ import {
   type VideoDocument,
 } from '../../search/library-search.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
-import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
+import { ANNOTATED, byName, CHOSEN, type ChosenValues, type Platform, WRITTEN } from '../../vocabulary.ts'
 
 /** Makes search documents from rows. Pure: equal rows give equal documents. */
 
@@ -33,28 +33,8 @@ export interface GroupSummary {
 }
 
 export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLink): FrameDocument {
-  const values: Record<AnnotatedAttribute, string | null> = {
-    subject: row.subject,
-    surface: row.surface,
-    shot: row.shot,
-    technique: row.technique,
-    zone: row.zone,
-    caption: row.caption,
-    composition: row.composition,
-    steal: row.steal,
-    on_screen_text: row.onScreenText,
-  }
-  const provenance: Record<AnnotatedAttribute, Provenance | null> = {
-    subject: row.subjectProvenance,
-    surface: row.surfaceProvenance,
-    shot: row.shotProvenance,
-    technique: row.techniqueProvenance,
-    zone: row.zoneProvenance,
-    caption: row.captionProvenance,
-    composition: row.compositionProvenance,
-    steal: row.stealProvenance,
-    on_screen_text: row.onScreenTextProvenance,
-  }
+  const values = byName(ANNOTATED, (name) => row[ATTRIBUTE_COLUMN[name]])
+  const provenance = byName(ANNOTATED, (name) => row[`${ATTRIBUTE_COLUMN[name]}Provenance`])
   const confidence: FrameDocument['annotation']['confidence'] = {}
   for (const attribute of ANNOTATED) {
     const known = provenance[attribute]?.confidence
@@ -69,18 +49,11 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     t_sec: tSec,
     shot_sec: shotOf(row.sampleMs, video.shots),
     kind: row.kind as FrameDocument['kind'],
-    subject: values.subject as FrameDocument['subject'],
-    surface: values.surface as FrameDocument['surface'],
-    shot: values.shot as FrameDocument['shot'],
-    technique: values.technique,
-    zone: values.zone as FrameDocument['zone'],
+    ...(byName(CHOSEN, (name) => values[name]) as ChosenValues),
     tone: row.tone as FrameDocument['tone'],
     author: video.author,
     platform,
-    caption: values.caption,
-    composition: values.composition,
-    steal: values.steal,
-    on_screen_text: values.on_screen_text,
+    ...byName(WRITTEN, (name) => values[name]),
     palette: row.palette,
     image_path: `/media/${names.image}`,
     thumb_path: `/media/${names.thumb}`,

@@ -1,5 +1,5 @@
 import type { MultiSearchQuery } from 'meilisearch'
-import { byDerived } from '../../vocabulary.ts'
+import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
 import type { Concept } from '../text/senses.ts'
@@ -46,27 +46,21 @@ const equal =
 const bySlug =
   (attribute: string): Make =>
   (values) => ({ attribute, in: values.filter((value) => /^[a-z0-9_-]{1,128}$/.test(value)) })
-const byName =
+const bySign =
   (name: string): Make =>
   (values) => ({ attribute: 'named', in: valueSignsOf(values.map((value) => `${name}=${value}`)) })
 
 /** What each filter asks of a frame. */
 const FILTERS: Record<FilterName, Make> = {
-  subject: equal('subject'),
-  surface: equal('surface'),
-  shot: equal('shot'),
-  zone: equal('zone'),
-  tone: equal('tone'),
-  kind: equal('kind'),
-  platform: equal('platform'),
+  ...byName(STORED_NAMES, equal),
   technique: bySlug('technique'),
   video: bySlug('video_id'),
   author: (values) => ({ attribute: 'author_key', in: values.map(authorKey) }),
-  ...byDerived(byName),
+  ...byDerived(bySign),
   color(colors) {
     const cells = colors.filter((color) => !isColorName(color)).map(cellOf)
     const names = colors.filter(isColorName)
-    return { or: [{ attribute: 'colors', in: cells }, ...(names.length > 0 ? [byName('color')(names)] : [])] }
+    return { or: [{ attribute: 'colors', in: cells }, ...(names.length > 0 ? [bySign('color')(names)] : [])] }
   },
 }
 

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { CHOSEN } from '../../vocabulary.ts'
 import type { FoundSequence, SequencePage, SequenceQuery, SequenceStep } from '../library-search.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
@@ -132,11 +133,9 @@ async function loadMoments(
   )
 }
 
-const COLUMNS = ['subject', 'surface', 'shot', 'technique', 'zone'] as const
-
 /** Whether a frame has no value of an attribute that a step asks for. */
 function unknownOf(steps: SequenceQuery['steps']): SQL {
-  const asked = COLUMNS.filter((column) => steps.some(({ filters }) => (filters[column]?.length ?? 0) > 0))
+  const asked = CHOSEN.filter((column) => steps.some(({ filters }) => (filters[column]?.length ?? 0) > 0))
   return asked.length === 0 ? sql`false` : sql.raw(`(${asked.map((column) => `${column} is null`).join(' or ')})`)
 }
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
-import { mostAlike, wordsOf } from '../likeness.ts'
+import { COMPARED, mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../text/match.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
@@ -73,7 +73,7 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
   const byPicture = sql`bit_count(phash # ${hash})`
   const byAttributes = sql`${sharedAttributes(me)} desc, ${byPicture}`
   const some = (condition: SQL, most: number, order: SQL, take: number) => sql`
-    (select id from (select id, phash, subject, surface, shot, technique, zone, tone from ${FRAMES}
+    (select id from (select id, phash, ${sql.raw(COMPARED.join(', '))} from ${FRAMES}
                       where ${where} and ${condition} limit ${most}) c
       order by ${order}, id limit ${take})`
   const alike = (condition: SQL, take: number) => some(condition, MAX_CANDIDATES, byAttributes, take)
@@ -102,9 +102,11 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
 
 /** How many attributes a candidate shares with the frame. */
 function sharedAttributes(me: FrameDocument): SQL {
-  const shared = (['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const).flatMap((attribute) =>
-    me[attribute] === null ? [] : [sql`(${sql.raw(attribute)} is not distinct from ${me[attribute]})::int`],
-  )
+  const shared = COMPARED.flatMap((attribute) => {
+    // Absent in a document of an earlier version.
+    const value = me[attribute] ?? null
+    return value === null ? [] : [sql`(${sql.raw(attribute)} is not distinct from ${value})::int`]
+  })
   return sql.join(shared, sql` + `)
 }
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { byDerived } from '../../vocabulary.ts'
+import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
 import type { Concept, Sense } from '../text/senses.ts'
@@ -11,15 +11,7 @@ type Condition = (values: readonly string[]) => SQL
 
 /** What each filter asks of a frame. */
 const FILTERS: Record<FilterName, Condition> = {
-  subject: inColumn('subject'),
-  surface: inColumn('surface'),
-  shot: inColumn('shot'),
-  technique: inColumn('technique'),
-  zone: inColumn('zone'),
-  tone: inColumn('tone'),
-  kind: inColumn('kind'),
-  author: inColumn('author'),
-  platform: inColumn('platform'),
+  ...byName(STORED_NAMES, inColumn),
   video: inColumn('video_id'),
   color: hasColor,
   ...byDerived(

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { byName, STORED_NAMES } from '../../vocabulary.ts'
 import { cellsOf } from '../color.ts'
 import {
   type BrandDocument,
@@ -128,26 +129,18 @@ const FRAME_FIELDS = [
   ['composition', 'D'],
 ] as const
 
-const FRAME_COLUMNS = [
+const FRAME_COLUMNS: readonly (readonly [string, string])[] = [
   ['video_id', 'text'],
   ['t_ms', 'integer'],
   ['added_ms', 'bigint'],
-  ['subject', 'text'],
-  ['surface', 'text'],
-  ['shot', 'text'],
-  ['technique', 'text'],
-  ['zone', 'text'],
-  ['tone', 'text'],
-  ['kind', 'text'],
-  ['author', 'text'],
-  ['platform', 'text'],
+  ...STORED_NAMES.map((name) => [name, 'text'] as const),
   ['strength', 'double precision'],
   ['luma', 'real'],
   ['phash', 'text'],
   ['colors', 'smallint[]'],
   ['words', 'tsvector'],
   ['shot_ms', 'integer[]'],
-] as const
+]
 const names = FRAME_COLUMNS.map(([column]) => column)
 /** The hash travels as hexadecimal text and is stored as bits. */
 const values = names.map((column) => (column === 'phash' ? `('x' || x.phash)::bit(64)` : `x.${column}`))
@@ -228,15 +221,7 @@ export function frameRow(frame: FrameDocument, words: WordsByScope) {
     video_id: frame.video_id,
     t_ms: frame.t_ms,
     added_ms: frame.added_ms,
-    subject: frame.subject,
-    surface: frame.surface,
-    shot: frame.shot,
-    technique: frame.technique,
-    zone: frame.zone,
-    tone: frame.tone,
-    kind: frame.kind,
-    author: frame.author,
-    platform: frame.platform,
+    ...byName(STORED_NAMES, (name) => frame[name]),
     strength: frame.strength,
     luma: frame.luma,
     phash: frame.phash,

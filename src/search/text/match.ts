@@ -1,3 +1,4 @@
+import { WRITTEN } from '../../vocabulary.ts'
 import { KINDS, type MatchKind, type Sense } from './senses.ts'
 import { gluedWords, sameStem, type Token, tokenize } from './tokens.ts'
 
@@ -43,8 +44,7 @@ interface Verdict {
 }
 
 const SCREEN = 'on_screen_text'
-const TEXTS = ['caption', 'composition', 'steal', SCREEN] as const
-type Texts = { readonly [F in (typeof TEXTS)[number] | 'author']?: string | null } & { video?: { title: string } }
+type Texts = { readonly [F in (typeof WRITTEN)[number] | 'author']?: string | null } & { video?: { title: string } }
 
 /** Says what documents match of a question. Judges each distinct word once for all texts of an answer. */
 export class Matcher {
@@ -69,7 +69,7 @@ export class Matcher {
     const title = frame.video?.title
     return this.#explain(
       [
-        ...TEXTS.flatMap((name) => (frame[name] ? [{ name, text: frame[name], hasParts: name === SCREEN }] : [])),
+        ...WRITTEN.flatMap((name) => (frame[name] ? [{ name, text: frame[name], hasParts: name === SCREEN }] : [])),
         ...(frame.author ? [{ name: 'author', text: frame.author, isName: true }] : []),
         ...(title ? [{ name: 'title', text: title, isName: true }] : []),
       ],

@@ -1,10 +1,15 @@
 import { z } from 'zod'
-import { type AnnotatedAttribute, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+import { type AnnotatedAttribute, CHOSEN_LISTS, STORED, WRITTEN } from '../../vocabulary.ts'
 import type { AnnotatedValue, AnnotationIssue, FrameAnnotation, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
 /** Longest texts kept, characters. */
-const MAX_LENGTHS = { caption: 500, composition: 500, steal: 500, on_screen_text: 2000 } as const
+const MAX_LENGTHS: Record<(typeof WRITTEN)[number], number> = {
+  caption: 500,
+  composition: 500,
+  steal: 500,
+  on_screen_text: 2000,
+}
 const MAX_SLUG = 60
 const MAX_ISSUES = 20
 
@@ -76,21 +81,18 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
   if (refusal) return { frameId, status: 'refused', reason: refusal, values: {}, issues }
 
   const values: FrameAnnotation['values'] = {}
-  const listed = { subject: SUBJECTS, surface: SURFACES, shot: SHOTS, zone: ZONES } as const
-  for (const attribute of ['subject', 'surface', 'shot', 'zone'] as const) {
+  for (const attribute of CHOSEN_LISTS) {
     const value = raw[attribute]
+    const listed: readonly string[] = STORED[attribute].values
     if (isNothing(value)) values[attribute] = unknown()
-    else if (
-      typeof value === 'string' &&
-      (listed[attribute] as readonly string[]).includes(value.trim().toLowerCase())
-    ) {
+    else if (typeof value === 'string' && listed.includes(value.trim().toLowerCase())) {
       values[attribute] = known(value.trim().toLowerCase(), confidenceOf(raw, attribute))
     } else {
       values[attribute] = unknown('the answer was not in the list')
       issues.push({ attribute, code: 'out_of_list', message: describe(value) })
     }
   }
-  for (const attribute of ['caption', 'composition', 'steal', 'on_screen_text'] as const) {
+  for (const attribute of WRITTEN) {
     const value = raw[attribute]
     if (isNothing(value) || isNone(value)) values[attribute] = unknown()
     else if (typeof value !== 'string') {
