@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Endpoint, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
-import { dayParameter, NAMES, namedShape, readReport, toCsv } from '../views/analytics.ts'
+import { dayParameter, NAMES, namedShape, readReport, toReportCsv } from '../views/analytics.ts'
 import { limitUpTo } from '../views/parameters.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
@@ -38,7 +38,7 @@ function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
       res.set('Content-Disposition', `attachment; filename="${name}-by-${by}-${from}-${to}.csv"`)
       res.type('text/csv; charset=utf-8')
       res.send(
-        toCsv(
+        toReportCsv(
           [by, ...columns, ...NAMES.filter((column) => rows[0]?.[column] !== undefined)],
           rows.map(({ key, ...counted }) => ({ [by]: key, ...counted })),
         ),

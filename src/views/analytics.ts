@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { countedThrough, type Figure, type FigureRow } from '../library/analytics/figures.ts'
 import { brandIdOf, type DocumentKind, type LibraryDocuments, type LibrarySearch } from '../search/library-search.ts'
-import { csvCell } from './export.ts'
+import { type Cell, toCsv } from './export.ts'
 
 const DAY_MS = 86_400_000
 const USUAL_DAYS = 30
@@ -101,10 +101,6 @@ async function namesOf(
   return undefined
 }
 
-type Cell = string | number | null
-
-/** One line for each row below a line of names, for spreadsheets. No cell begins a formula. */
-export function toCsv(names: readonly string[], rows: readonly Record<string, Cell | undefined>[]): string {
-  const lines = rows.map((row) => names.map((name) => csvCell(row[name] ?? null)).join(','))
-  return `\uFEFF${[names.join(','), ...lines].join('\r\n')}\r\n`
-}
+/** A line of names, then one for each row, for spreadsheets. */
+export const toReportCsv = (names: readonly string[], rows: readonly Record<string, Cell | undefined>[]): string =>
+  toCsv([names, ...rows.map((row) => names.map((name) => row[name] ?? null))])

@@ -55,18 +55,26 @@ function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string
   return `“${video.title}”${video.author ? ` by ${video.author}` : ''}, ${video.platform}, at ${minutes}:${seconds}`
 }
 
-/** The first line, after a byte order mark, so that spreadsheets read UTF-8. */
-export const CSV_HEAD = `\uFEFF${COLUMNS.join(',')}\r\n`
+export type Cell = string | number | null
+
+/** Lines of RFC 4180. */
+const csvLines = (rows: readonly (readonly Cell[])[]): string =>
+  rows.map((row) => `${row.map(csvCell).join(',')}\r\n`).join('')
+
+/** After a byte order mark, so that spreadsheets read UTF-8. */
+export const toCsv = (rows: readonly (readonly Cell[])[]): string => `\uFEFF${csvLines(rows)}`
+
+/** The first line. */
+export const CSV_HEAD = toCsv([COLUMNS])
+
+export const toCsvLines = (rows: readonly ExportRow[]): string =>
+  csvLines(rows.map((row) => COLUMNS.map((column) => row[column])))
 
 /**
- * Lines of RFC 4180. An apostrophe goes before text that a spreadsheet would run as a formula. That is at the start of
- * a cell, and after a sign that separates cells in some countries' spreadsheets.
+ * An apostrophe goes before text that a spreadsheet would run as a formula. That is at the start of a cell, and after a
+ * sign that separates cells in some countries' spreadsheets.
  */
-export function toCsvLines(rows: readonly ExportRow[]): string {
-  return rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')
-}
-
-export function csvCell(value: string | number | null): string {
+export function csvCell(value: Cell): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)
   const inside = value.replace(/([;\t\r\n] *)(?=[=+\-@＝＋－＠])/gu, "$1'")

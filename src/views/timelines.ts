@@ -19,7 +19,7 @@ import {
   TimelineRefused,
 } from '../timeline/timeline.ts'
 import { toBoardWithItems } from './collections.ts'
-import { csvCell } from './export.ts'
+import { toCsv } from './export.ts'
 import type { PublicFrame } from './frame.ts'
 import { flag, plainName } from './parameters.ts'
 import { readSequences } from './sequences.ts'
@@ -66,7 +66,7 @@ const FORMS = {
   xml: { type: 'application/xml', write: toXmeml },
   fcpxml: { type: 'application/xml', write: toFcpxml },
   edl: { type: 'text/plain', write: toEdl },
-  csv: { type: 'text/csv', write: toCsv },
+  csv: { type: 'text/csv', write: (timeline: Timeline) => toCsv(toShotList(timeline)) },
 } as const
 type Form = keyof typeof FORMS
 
@@ -98,13 +98,6 @@ export function sendTimeline(
     if (error instanceof TimelineRefused) throw new AppError('conflict', error.message)
     throw error
   }
-}
-
-/** After a byte order mark, so that spreadsheets read UTF-8. */
-function toCsv(timeline: Timeline): string {
-  return `\uFEFF${toShotList(timeline)
-    .map((row) => `${row.map(csvCell).join(',')}\r\n`)
-    .join('')}`
 }
 
 /** A whole film: its shots one after the other, gradual transitions between them, its frames as markers. */

@@ -20,18 +20,22 @@ export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Prom
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** A page of the ids of public videos, in their order. */
-export async function loadPublicVideoIds(
-  db: DbOrTx,
-  { after, limit }: { after: string; limit: number },
-): Promise<string[]> {
-  const rows = await db
-    .select({ id: videos.id })
-    .from(videos)
-    .where(and(isNotNull(videos.firstReadyAt), sql`${videos.id} collate "C" > ${after}`))
-    .orderBy(sql`${videos.id} collate "C"`)
-    .limit(limit)
-  return rows.map(({ id }) => id)
+const VIDEOS_AT_ONCE = 25
+
+/** The ids of all public videos, some at a time. */
+export async function* publicVideoIds(db: DbOrTx, signal: AbortSignal | undefined): AsyncGenerator<string[]> {
+  for (let after = ''; ; ) {
+    signal?.throwIfAborted()
+    const rows = await db
+      .select({ id: videos.id })
+      .from(videos)
+      .where(and(isNotNull(videos.firstReadyAt), sql`${videos.id} collate "C" > ${after}`))
+      .orderBy(sql`${videos.id} collate "C"`)
+      .limit(VIDEOS_AT_ONCE)
+    if (rows.length === 0) return
+    yield rows.map(({ id }) => id)
+    after = rows.at(-1)!.id
+  }
 }
 
 /** Reads each video once, not once per frame: its row holds all its shots. */

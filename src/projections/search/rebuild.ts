@@ -14,11 +14,10 @@ import {
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { affectedBy, piecesOf, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
 import { allGroups, groupPieces, projectGroups } from './groups.ts'
-import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
+import { loadFramesOfVideos, publicVideoIds } from './load.ts'
 import { type ProjectionDeps, project } from './project.ts'
 
 const LOCK = 'search-rebuild'
-const VIDEOS_AT_ONCE = 25
 
 /** What was written so far. */
 export interface RebuildProgress {
@@ -90,10 +89,7 @@ async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
 async function writeFrames({ db, deepLink, signal, onProgress }: RebuildDeps): Promise<RebuildProgress> {
   const progress = { videos: 0, frames: 0 }
   let writing: Promise<unknown> = Promise.resolve()
-  for (let after = ''; ; ) {
-    signal?.throwIfAborted()
-    const ids = await loadPublicVideoIds(db, { after, limit: VIDEOS_AT_ONCE })
-    if (ids.length === 0) break
+  for await (const ids of publicVideoIds(db, signal)) {
     const frames = await loadFramesOfVideos(db, ids, deepLink)
     await writing
     writing = db.transaction((tx) => applyToReadModel(tx, { put: { frames }, remove: {} }, NEXT))
@@ -101,7 +97,6 @@ async function writeFrames({ db, deepLink, signal, onProgress }: RebuildDeps): P
     progress.videos += ids.length
     progress.frames += frames.length
     onProgress?.({ ...progress })
-    after = ids.at(-1)!
   }
   await writing
   return progress

@@ -16,10 +16,8 @@ import {
   SEARCH_EVENTS,
 } from './affected.ts'
 import { allGroups, groupPieces, projectGroups } from './groups.ts'
-import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
+import { loadFramesOfVideos, publicVideoIds } from './load.ts'
 import { type ProjectionDeps, project, refreshSaveCounts, SAVE_COUNTS } from './project.ts'
-
-const VIDEOS_AT_ONCE = 25
 
 interface Comparison extends ProjectionDeps {
   found: Reconciliation
@@ -42,13 +40,7 @@ export async function reconcileSearch({
   const comparison: Comparison = { db, deepLink, found: nothingFound(), counted: new Set() }
   const { found } = comparison
 
-  for (let after = ''; ; ) {
-    signal?.throwIfAborted()
-    const ids = await loadPublicVideoIds(db, { after, limit: VIDEOS_AT_ONCE })
-    if (ids.length === 0) break
-    await db.transaction((tx) => repairFrames(tx, comparison, ids))
-    after = ids.at(-1)!
-  }
+  for await (const ids of publicVideoIds(db, signal)) await db.transaction((tx) => repairFrames(tx, comparison, ids))
   await db.transaction((tx) => removeExtraFrames(tx, comparison))
 
   const groups = await db.transaction((tx) => allGroups(tx))

@@ -8,7 +8,7 @@ import type {
   SearchGroups,
 } from '../library-search.ts'
 import { BEST } from '../query.ts'
-import { Matcher, rounded, scoreByPlace } from '../text/match.ts'
+import { Matcher, rounded } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { type Question, readQuestion } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
@@ -142,8 +142,12 @@ async function strongestEntries<K extends EntryKind>(
       from (select id, strength from ${ENTRIES} where kind = ${kind} order by ${BY_STRENGTH} limit ${limit}) e
       join ${DOCUMENTS} d on d.kind = ${kind} and d.id = e.id order by e.strength desc, e.id`,
   )
-  return rows.map(({ doc }, n) => ({ document: doc, score: scoreByPlace(n, rows.length), matched: {} }))
+  return hitsByPlace(rows.map(({ doc }) => doc))
 }
+
+/** Without words the order itself is the score. */
+const hitsByPlace = <D>(documents: readonly D[]): Hit<D>[] =>
+  documents.map((document, n) => ({ document, score: rounded(1 - n / documents.length), matched: {} }))
 
 /** The best frame of every video first, then the second best of each. */
 async function strongestFrames(db: Executor, limit: number): Promise<Hit<FrameDocument>[]> {
@@ -163,8 +167,7 @@ async function strongestFrames(db: Executor, limit: number): Promise<Hit<FrameDo
 async function framesInOrder(db: Executor, rows: readonly { id: string }[]): Promise<Hit<FrameDocument>[]> {
   const ids = rows.map(({ id }) => id)
   const documents = await documentsOf(db, 'frames', ids)
-  const held = ids.flatMap((id) => documents.get(id) ?? [])
-  return held.map((document, n) => ({ document, score: scoreByPlace(n, held.length), matched: {} }))
+  return hitsByPlace(ids.flatMap((id) => documents.get(id) ?? []))
 }
 
 /** A video by its canonical source key, with its strongest frames. */
