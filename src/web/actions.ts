@@ -1,16 +1,13 @@
 import express, { type Request, type Response } from 'express'
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { AppError, describeIssue, invalid, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { type Holding, POINTS, pointsForBytes, pointsForFrames } from '../http/rate-limit/budgets.ts'
-import { holdUntilSent, limitOpenReads, type RateLimits, spendMore } from '../http/rate-limit/rate-limits.ts'
+import { holdUntilSent, limitOpenReads, spendMore } from '../http/rate-limit/rate-limits.ts'
 import { type FormFile, receiveForm } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { Logger } from '../logger.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
-import type { Assets } from './assets.ts'
 import {
   answerForm,
   fromOurPages,
@@ -18,12 +15,11 @@ import {
   requireFormVisitor,
   requireVisitor,
   sessionCookie,
-  type ViewerOf,
   type Visitor,
 } from './guard.ts'
-import { type Html, html } from './html.ts'
+import { formToken, type Html, hidden, html } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
-import { pageErrors } from './page-errors.ts'
+import type { PageDeps } from './page-deps.ts'
 
 /*
  * Pages and actions of signed-in people, declared as endpoints are: who may, what is sent, what it costs. Each is
@@ -31,15 +27,6 @@ import { pageErrors } from './page-errors.ts'
  * it works without script, where it ends on a page, and with script, where it answers JSON. Both come from the same
  * library functions, at the same price, as the API.
  */
-
-export interface ActionDeps {
-  db: Db
-  assets: Assets
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-  viewerOf: ViewerOf
-}
 
 /** Who may. `pro`: as over HTTP, saves and boards need that plan. To others an operator's page does not exist. */
 type Who = 'person' | 'pro' | 'operator'
@@ -95,25 +82,20 @@ type GivenFile = Omit<FormFile, 'fields'> & {
 /** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
 export type Done = { json: object; to: string } | { page: PersonPage; status?: number }
 
-export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'> & { formTo?: string }
+export type PersonPage = Omit<Page, 'person' | 'viewer' | 'noIndex'> & { formTo?: string }
 
 /** Many frame ids: larger than the forms of accounts and keys. */
 const actionBody = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 2_000 })
 
-/** A router of pages and actions. Its errors are pages too. */
-export function actionRouter<Deps extends ActionDeps>(
-  deps: Deps,
-  ...parts: ((actions: Actions, deps: Deps) => void)[]
-): Routes {
+/** A router of pages and actions. Each takes its points from the account's budget. */
+export function actionRouter(deps: PageDeps, parts: readonly ((actions: Actions, deps: PageDeps) => void)[]): Routes {
   const router = openRoutes()
   const actions = openActions(deps, router)
   for (const add of parts) add(actions, deps)
-  router.use(pageErrors(deps))
   return router
 }
 
-/** Adds pages and actions to a router. Each takes its points from the account's budget. */
-function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Routes) {
+function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes) {
   const cookie = sessionCookie(publicUrl)
   const paid = limitOpenReads(limits)
   const ours = fromOurPages(publicUrl)
@@ -132,9 +114,8 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
   }
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
-    const { account, form } = visitor
     const modules = [...(page.modules ?? []), 'forms.js']
-    const shown = layout(assets, { ...page, modules, account, formToken: form, noIndex: true })
+    const shown = layout(assets, { ...page, modules, person: visitor, noIndex: true })
     sendPage(res, { publicUrl, status, page: shown, formTo: page.formTo })
   }
 
@@ -287,14 +268,3 @@ function confirmation(
   <button class="primary">${button}</button>
 </form></section>`
 }
-
-export function hidden(name: string, value: string): Html {
-  return html`<input type="hidden" name="${name}" value="${value}">`
-}
-
-/** What every form of a session must hold. */
-export function formToken({ form }: Visitor): Html {
-  return hidden('form', form)
-}
-
-export { counted } from './words.ts'

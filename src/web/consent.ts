@@ -1,21 +1,17 @@
 import { z } from 'zod'
-import type { Routes } from '../http/routes.ts'
 import { CONSENT } from '../oauth/routes.ts'
-import type { AccessRequest, AuthorizationServer } from '../oauth/server.ts'
-import { type Actions, actionRouter, field, formToken, type PersonPage } from './actions.ts'
+import type { AccessRequest } from '../oauth/server.ts'
+import { type Actions, field, type PersonPage } from './actions.ts'
 import type { Visitor } from './guard.ts'
-import { type Html, html } from './html.ts'
+import { formToken, type Html, html } from './html.ts'
 import { SCOPE_TEXT } from './keys-view.ts'
 import type { PageDeps } from './page-deps.ts'
 
-/** Where a person decides what an app may do. */
-export function consentRouter(deps: PageDeps & { oauth: AuthorizationServer }): Routes {
-  return actionRouter(deps, addConsent)
-}
-
 const Consent = z.object({ scope: field.list, decision: field.text })
 
-function addConsent(actions: Actions, { oauth }: { oauth: AuthorizationServer }): void {
+/** Where a person decides what an app may do. */
+export function addConsent(actions: Actions, { oauth }: PageDeps): void {
+  if (!oauth) return
   const who = 'person'
   actions.page(CONSENT, who, { parameters: {} }, async ({ visitor, req, res }) => {
     return consentPage(await oauth.requested(req, res, visitor.account.role), visitor, req.originalUrl)

@@ -1,13 +1,12 @@
 import type { ApiDocument } from '../http/openapi.ts'
-import { type LocalLimits, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
-import type { Assets } from './assets.ts'
 import { designPage } from './design-page.ts'
-import { setPageCache, type ViewerOf } from './guard.ts'
 import { type Html, html } from './html.ts'
-import { layout, sendPage, type Viewer } from './layout.ts'
+import { layout, sendPage, setPageCache, type Viewer } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 
 interface ApiParameter {
   name: string
@@ -39,12 +38,8 @@ export function docsPageRouter({
   documents,
   limits,
   publicUrl,
-}: {
-  assets: Assets
-  viewerOf: ViewerOf
+}: Pick<PageDeps, 'assets' | 'viewerOf' | 'limits' | 'publicUrl'> & {
   documents: { api: () => ApiDocument; events: () => EventsDocument }
-  limits: LocalLimits
-  publicUrl: string
 }): Routes {
   const router = openRoutes()
   const serve = (path: string, title: string, makeBody: () => Html) => {

@@ -11,22 +11,17 @@ import {
 import type { FilmGrammar } from '../library/films/films.ts'
 import { measureOf, measureText } from '../library/films/measures.ts'
 import { DRAFT_POINTS, type DraftScore, grammarOf, oddSounds, readDraft, whySilent } from '../views/draft.ts'
-import { type Actions, actionRouter, field, formToken } from './actions.ts'
+import { type Actions, field } from './actions.ts'
 import { curves, figuresOf, shotStrip, shotTable, similarPanel, standings } from './film-panels.ts'
 import type { Visitor } from './guard.ts'
-import { type Html, html } from './html.ts'
+import { clock, counted, formToken, type Html, html, utcTime, valueLabel } from './html.ts'
 import type { PageDeps } from './page-deps.ts'
-import { clock, counted, valueLabel } from './words.ts'
-
-/** `/drafts`: unpublished films against the library. It works without script. */
-export function draftsRouter(deps: PageDeps) {
-  return actionRouter(deps, addDrafts)
-}
 
 const who = 'pro'
 const Address = z.object({ url: field.text.pipe(z.string().trim().min(1, 'Paste an address first.').max(2_000)) })
 
-function addDrafts(actions: Actions, deps: PageDeps): void {
+/** `/drafts`: unpublished films against the library. It works without script. */
+export function addDrafts(actions: Actions, deps: PageDeps): void {
   const { db, store, addresses, maxUploadBytes: maxBytes } = deps
   actions.page('/drafts', who, { parameters: {} }, async ({ visitor }) => {
     const drafts = await listDrafts(db, visitor.account.id)
@@ -69,7 +64,7 @@ function draftsPage(visitor: Visitor, drafts: readonly Draft[], maxBytes: number
   const mb = Math.floor(maxBytes / 1024 / 1024)
   const rows = drafts.map(
     ({ id, title, state, expiresAt }) => html`<tr><th scope="row"><a href="/drafts/${id}">${title}</a></th>
-<td>${STATES[state]}</td><td>${endsAt(expiresAt)}</td><td>${deleteForm(visitor, id)}</td></tr>`,
+<td>${STATES[state]}</td><td>${utcTime(expiresAt)}</td><td>${deleteForm(visitor, id)}</td></tr>`,
   )
   return html`<header class="entity"><h1>Drafts</h1>
 <p class="lead">See how a film stands among those of the library before you publish it. Only you see it, and after
@@ -91,9 +86,6 @@ ${
 }`
 }
 
-const endsAt = (at: Date) =>
-  html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16).replace('T', ' ')} UTC</time>`
-
 const deleteForm = (visitor: Visitor, id: string) => html`<form method="post" action="/web/drafts/${id}/delete">
 ${formToken(visitor)}<button class="quiet">Delete</button></form>`
 
@@ -101,7 +93,7 @@ function draftPage(visitor: Visitor, draft: Draft, scored: Html | null): Html {
   const { id, title, state, expiresAt, failureMessage } = draft
   const waits = state !== 'ready' && state !== 'failed'
   return html`<header class="entity"><h1>${title}</h1>
-<p class="lead">${STATES[state]} Only you see it. Gone at ${endsAt(expiresAt)}.
+<p class="lead">${STATES[state]} Only you see it. Gone at ${utcTime(expiresAt)}.
 <a href="/drafts">All your drafts</a></p></header>
 ${waits && html`<p class="notice" role="status">This takes some minutes. <a href="/drafts/${id}">Look again</a></p>`}
 ${failureMessage !== null && html`<p class="notice" role="status">${failureMessage}</p>`}

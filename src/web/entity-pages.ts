@@ -1,19 +1,93 @@
-import type { BrandDocument, FramePage, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
-import { frameGrid } from './frame-card.ts'
-import { type Html, html } from './html.ts'
-import { capitalized, clock, counted, percent, thousands, valueLabel } from './words.ts'
+import { notFound } from '../errors.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
+import { readPageParameters } from '../parameters.ts'
+import type {
+  BrandDocument,
+  FrameFilters,
+  FramePage,
+  LibrarySearch,
+  TechniqueDocument,
+  VideoDocument,
+} from '../search/library-search.ts'
+import { currentSlug } from '../search/query.ts'
+import { frameGrid, openGraph, smallPicture } from './frame-card.ts'
+import { capitalized, clock, counted, type Html, html, percent, thousands, valueLabel } from './html.ts'
+import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
+
+const BRANDS = 60
+const VIDEOS = 60
+const BEST = 24
 
 /** Brands and techniques: their lists, and a page for each. */
+export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Routes {
+  const router = openRoutes()
+  pages.add(router, '/brands', { parameters: LIST_PARAMETERS }, async ({ query: { after } }) => {
+    const { items, next } = await search.brands({ after, limit: BRANDS })
+    return { title: 'Brands', current: 'brands', body: brandsPage(items, next, after) }
+  })
 
-export interface BrandData {
-  name: string
-  videos: readonly VideoDocument[]
-  found: FramePage
-  vocabulary: readonly TechniqueDocument[]
+  const check = (name: string) => {
+    if (name.length > 300) throw notFound('brand')
+  }
+  pages.add(router, '/brands/:name', { check }, async ({ name }) => {
+    const [found, { items }, vocabulary] = await Promise.all([
+      strongest(search, { author: [name] }),
+      search.videos({ after: undefined, limit: VIDEOS, author: name }),
+      search.techniques(),
+    ])
+    if (found.frames.length === 0) throw notFound('brand')
+    const description = `${counted(found.total ?? 0, 'frame')} of ${counted(items.length, 'video')} by ${name}.`
+    const image = found.frames[0]?.document
+    const head = openGraph(publicUrl, { title: name, description, path: `/brands/${encodeURIComponent(name)}`, image })
+    return { title: name, current: 'brands', description, head, body: brandPage(name, items, found, vocabulary) }
+  })
+
+  pages.add(router, '/techniques', {}, async () => {
+    return { title: 'Techniques', current: 'techniques', body: techniquesPage(await search.techniques()) }
+  })
+
+  router.get('/techniques/:slug', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+    readPageParameters(req.originalUrl)
+    const given = String(req.params.slug)
+    const vocabulary = await search.techniques()
+    const slug = currentSlug(vocabulary, given)
+    const technique = vocabulary.find((one) => one.slug === slug)
+    if (!technique) throw notFound('technique')
+    const path = `/techniques/${slug}`
+    if (slug !== given) {
+      res.set('Cache-Control', 'no-store').redirect(302, path)
+      return
+    }
+    return pages.send(req, res, {
+      key: `technique ${slug}`,
+      async render() {
+        const found = await strongest(search, { technique: [technique.slug] })
+        const title = capitalized(technique.name)
+        const { description } = technique
+        const head = openGraph(publicUrl, { title, description, path, image: found.frames[0]?.document })
+        const body = techniquePage(technique, found)
+        return { ...WITH_FRAMES, title, current: 'techniques', description, head, body }
+      },
+    })
+  })
+  return router
+}
+
+/** The strongest frames of a set, no look-alikes, with the counts of the set. */
+function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FramePage> {
+  return search.frames({ filters, q: '', sort: 'strength', page: 1, pageSize: BEST, facets: true, variety: false })
 }
 
 /** `/brands/{name}` */
-export function brandPage({ name, videos, found, vocabulary }: BrandData): Html {
+function brandPage(
+  name: string,
+  videos: readonly VideoDocument[],
+  found: FramePage,
+  vocabulary: readonly TechniqueDocument[],
+): Html {
   const wall = `/?author=${encodeURIComponent(name)}`
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">${counted(found.total ?? 0, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
@@ -30,13 +104,8 @@ ${techniqueShares(found, vocabulary, wall)}
 <section><h2>Videos</h2>${tiles(videos.map(videoTile))}</section>`
 }
 
-export interface TechniqueData {
-  technique: TechniqueDocument
-  found: FramePage
-}
-
 /** `/techniques/{slug}` */
-export function techniquePage({ technique, found }: TechniqueData): Html {
+function techniquePage(technique: TechniqueDocument, found: FramePage): Html {
   const { slug, name, description } = technique
   const wall = `/?technique=${slug}`
   const total = found.total ?? 0
@@ -61,7 +130,7 @@ ${shares(
 function best({ frames }: FramePage): Html {
   if (frames.length === 0) return html`<p class="empty">No frame has it yet.</p>`
   return frameGrid(
-    frames.slice(0, 24).map(({ document }) => document),
+    frames.map(({ document }) => document),
     { from: 0 },
   )
 }
@@ -138,10 +207,6 @@ function tiles(all: readonly Tile[]): Html {
   )}</ul>`
 }
 
-/** The small form of an image's path. */
-/** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
-export const smallPicture = (path: string): string => path.replace(/\.webp(\?.*)?$/, '-480.webp')
-
 const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDocument): Tile => ({
   href: `/videos/${id}`,
   label: title,
@@ -150,7 +215,7 @@ const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDo
 })
 
 /** `/brands` */
-export function brandsPage(brands: readonly BrandDocument[], next: string | null, after: string | undefined): Html {
+function brandsPage(brands: readonly BrandDocument[], next: string | null, after: string | undefined): Html {
   const all = brands.map(
     ({ name, video_count, frame_count, image_path }): Tile => ({
       href: `/brands/${encodeURIComponent(name)}`,
@@ -167,7 +232,7 @@ ${next !== null && html`<a class="button" rel="next" href="/brands?after=${next}
 }
 
 /** `/techniques`: those that frames use first. */
-export function techniquesPage(vocabulary: readonly TechniqueDocument[]): Html {
+function techniquesPage(vocabulary: readonly TechniqueDocument[]): Html {
   const used = vocabulary.filter(({ frame_count }) => frame_count > 0)
   const unused = vocabulary.filter(({ frame_count }) => frame_count === 0)
   const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Tile => ({

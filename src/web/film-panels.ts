@@ -11,10 +11,8 @@ import {
 import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { overview } from '../views/rhythm.ts'
-import { smallPicture } from './entity-pages.ts'
-import { altOf, placeholderClass, thumb } from './frame-card.ts'
-import { type Html, html } from './html.ts'
-import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
+import { altOf, placeholderClass, smallPicture, thumb } from './frame-card.ts'
+import { capitalized, clock, counted, type Html, html, percent, valueLabel } from './html.ts'
 
 /** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
 

@@ -1,29 +1,109 @@
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
-import type { PublicFilm, readFilm } from '../views/film.ts'
+import { type PublicFilm, readFilm } from '../views/film.ts'
+import {
+  compareParameters,
+  filmParameters,
+  findFilms,
+  listOpenings,
+  OPENING_POINTS,
+  type Opening,
+  openingParameters,
+  pointsForEnds,
+  requireCompared,
+} from '../views/film-list.ts'
+import { plainName } from '../views/parameters.ts'
 import { lengthOf } from '../views/rhythm.ts'
-import { hidden } from './actions.ts'
-import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { type Html, html, nextPage, options } from './html.ts'
-import { clock, counted, valueLabel } from './words.ts'
+import {
+  readSequences,
+  SEQUENCE_POINTS,
+  SEQUENCE_STEPS,
+  sequenceParameters,
+  toSequenceQuery,
+} from '../views/sequences.ts'
+import type { Platform } from '../vocabulary.ts'
+import { curves, exportsPanel, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
+import { frameCard } from './frame-card.ts'
+import { clock, counted, type Html, hidden, html, nextPage, options, trusted, valueLabel } from './html.ts'
+import { LIST_PARAMETERS } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 
-export interface FilmsData {
-  films: readonly ShelfFilm[]
+const FILMS = 60
+const OPENINGS = 12
+const SEQUENCES = 24
+
+const step = { schema: plainName(60), description: 'A filter and its value.' }
+const { seq, author, platform } = sequenceParameters
+const sequenceForm = { seq, author, platform, first: step, between: step, second: step, ...LIST_PARAMETERS }
+
+/** What of an address names films by their brand and platform. */
+function filmsOf({ author, platform }: { author?: string | undefined; platform?: string | undefined }) {
+  return new URLSearchParams({ ...(author && { author }), ...(platform && { platform }) })
+}
+
+/** Films in a list, side by side, and by how they open or what follows what. */
+export function filmsRouter(deps: PageDeps): Routes {
+  const { search, films, pages, publicUrl } = deps
+  const router = openRoutes()
+  pages.add(router, '/films', { parameters: { ...filmParameters, ...LIST_PARAMETERS } }, async ({ query }) => {
+    const { after, sort = 'shots_a_minute', order = 'desc' } = query
+    const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
+    const ids = found.films.map(({ id }) => id)
+    const narrowed = filmsOf(query)
+    for (const end of ['min', 'max'] as const)
+      for (const { name, value } of query[end] ?? []) narrowed.append(end, `${name}:${value}`)
+    const body = filmsPage({ ...found, sort, order, narrowed, videos: await search.documents('videos', ids) })
+    return { title: 'Films', current: 'films', body }
+  })
+
+  // Reading a film costs what its own page does.
+  const coldPoints = ({ videos = [] }: { videos?: readonly string[] }) => Math.min(videos.length, 6) * POINTS.search
+  pages.add(router, '/compare', { parameters: compareParameters, coldPoints }, async ({ query: { videos = [] } }) => {
+    const chosen = await requireCompared(deps, videos)
+    // One after the other: a page of many films is still one search.
+    const read: ReadFilm[] = []
+    for (const { id } of chosen) read.push(await readFilm(deps, id))
+    return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
+  })
+
+  const openings = {
+    parameters: { ...openingParameters, ...LIST_PARAMETERS },
+    points: OPENING_POINTS,
+    coldPoints: () => pointsForEnds(OPENINGS),
+  }
+  pages.add(router, '/openings', openings, async ({ query }) => {
+    const { part = 'opening', author, platform, after } = query
+    const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
+    const body = openingsPage({ part, author, platform, openings: items, next })
+    return { title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
+  })
+
+  pages.add(router, '/sequences', { parameters: sequenceForm, points: SEQUENCE_POINTS }, async ({ query }) => {
+    const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after, ...rest } = query
+    const asked = { ...rest, seq: rest.seq ?? `${first}~${between}~${second}` }
+    const found = await readSequences(search, publicUrl, toSequenceQuery(asked, { limit: SEQUENCES, after }))
+    const where = new URLSearchParams({ ...(rest.seq === undefined && { first, between, second }), ...rest }).toString()
+    const file = new URLSearchParams({ ...asked, limit: String(SEQUENCES), ...(after && { after }) }).toString()
+    const body = sequencesPage({ seq: asked.seq, where, file, narrowed: filmsOf(rest), ...found })
+    return { title: 'Sequences', current: 'films', body }
+  })
+  return router
+}
+
+interface FilmsData extends ReturnType<typeof findFilms> {
   videos: ReadonlyMap<string, VideoDocument>
-  total: number
-  /** Films that have no value of a measure that is asked for. */
-  without: number
   sort: MeasureName
   order: 'asc' | 'desc'
   /** What else of the address narrows the list. */
   narrowed: URLSearchParams
-  next: string | null
 }
 
 /** `/films`: films by a measure, with some to compare. It works without script. */
-export function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
+function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const none = html`<p class="empty">No film has this measure yet. <code>frames reextract</code> measures old ones.</p>`
   return html`<header class="entity"><h1>Films</h1>
@@ -74,7 +154,7 @@ class="hint">${author}</span>`
 const MOST_APART = 8
 
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */
-export function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): Html {
+function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): Html {
   const all = films.map(({ film }) => film)
   const own = films.map(({ film, video }) => ({ ...video, measures: film.measures }))
   const heads = own.map(({ id, title }) => html`<a href="/videos/${id}">${title}</a>`)
@@ -103,4 +183,105 @@ function overTime({ video, frames, grammar, film }: ReadFilm, all: readonly Publ
     length,
   )}</span></h2>
 ${filmStrip(frames, length)}${shotStrip(grammar, length)}${curves(film, all)}</section>`
+}
+
+/** `/openings`: how films open, or end, side by side. */
+function openingsPage(given: {
+  part: 'opening' | 'ending'
+  author: string | undefined
+  platform: Platform | undefined
+  openings: readonly Opening[]
+  next: string | null
+}): Html {
+  const { part, author, platform, openings, next } = given
+  const address = (query: { part: typeof part; after?: string }) => {
+    const chosen = { author, platform, ...query }
+    const known = Object.entries(chosen).filter((one): one is [string, string] => one[1] !== undefined)
+    return `/openings?${new URLSearchParams(known)}`
+  }
+  const tab = (one: typeof part, label: string) => {
+    const here = one === part && trusted(' aria-current="page"')
+    return html`<li><a class="choice" href="${address({ part: one })}"${here}>${label}</a></li>`
+  }
+  const tabs = [tab('opening', 'Openings'), tab('ending', 'Endings')]
+  let shown = 0
+  const rows = openings.map(({ video, frames }) => {
+    const by = video.author === null ? '' : html` <span class="hint">${video.author}</span>`
+    const cards = frames.map((frame) => frameCard(frame, shown++))
+    return html`<section class="opening"><h2><a href="/videos/${video.id}">${video.title}</a>${by}</h2>
+<div class="wall"><ol class="sheet">${cards}</ol></div></section>`
+  })
+  const of = author === undefined ? '' : html` of ${author}`
+  const none = html`<p class="empty">No film is here yet. Operators <a href="/operator">add them</a>.</p>`
+  return html`<header class="entity"><h1>How films ${part === 'opening' ? 'open' : 'end'}</h1>
+<p class="lead">The ${part === 'opening' ? 'first' : 'last'} shots of each film${of}, the newest first.</p></header>
+<nav aria-label="Part"><ul class="pick-list">${tabs}</ul></nav>
+${openings.length === 0 ? none : rows}
+${nextPage(next && address({ part, after: next }))}`
+}
+
+type Page = Awaited<ReturnType<typeof readSequences>>
+type Found = Page['sequences'][number]
+interface SequencesData extends Page {
+  /** What is asked for. */
+  seq: string
+  /** The query of this page, and of the same as a file. */
+  where: string
+  file: string
+  /** The brand and the platform that the films are of. */
+  narrowed: URLSearchParams
+}
+
+const BETWEEN = [
+  ['next', 'Right after it'],
+  ['3s', 'Within 3 seconds'],
+  ['10s', 'Within 10 seconds'],
+  ['any', 'Any time later'],
+] as const
+
+/** `/sequences`: one thing after another in a film. It works without script. */
+function sequencesPage(given: SequencesData): Html {
+  const { seq, where, file, narrowed, sequences, films, unknown, next } = given
+  const [first = '', between = '', second = '', ...more] = seq.split('~')
+  const isInForm = isStep(first) && isStep(second) && BETWEEN.some(([value]) => value === between) && more.length === 0
+  const unsure = unknown > 0 && ` ${counted(unknown, 'frame')} without a value could hide more.`
+  return html`<header class="entity"><h1>Sequences</h1>
+<p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
+${films === 1 ? 'has' : 'have'} ${isInForm ? 'both' : html`all of <code>${seq}</code>`}.${unsure}</p></header>
+${
+  narrowed.size > 0 &&
+  html`<p>Only ${[...narrowed.values()].join(', ')}. <a href="/sequences?${new URLSearchParams({ seq }).toString()}">All
+films</a></p>`
+}
+<form class="sorting" action="/sequences">${[...narrowed].map(([name, value]) => hidden(name, value))}
+<label>First <select name="first">${choices(first)}</select></label>
+<label>Between <select name="between">${options(BETWEEN, between)}</select></label>
+<label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
+${sequences.length === 0 && html`<p class="empty">No film has one after the other so. Allow more time between.</p>`}
+<ol class="sequences">${sequences.map(found)}</ol>
+${nextPage(next && `/sequences?${where}&after=${next}`)}
+${sequences.length > 0 && exportsPanel('Take them along', '/api/sequences/timeline', file)}`
+}
+
+const isStep = (step: string): boolean =>
+  Object.entries(SEQUENCE_STEPS).some(([name, values]) => values.some((value) => step === `${name}.${value}`))
+
+function choices(chosen: string): Html[] {
+  return Object.entries(SEQUENCE_STEPS).map(
+    ([name, values]) =>
+      html`<optgroup label="${valueLabel(name)}">${options(
+        values.map((value) => [`${name}.${value}`, valueLabel(value)]),
+        chosen,
+      )}</optgroup>`,
+  )
+}
+
+function found({ video_id, steps }: Found): Html {
+  const [{ frame }] = steps as [Found['steps'][number]]
+  const pictures = steps.map(
+    ({ frame: shown, from_sec, to_sec }) => html`<li><a href="/frames/${shown.id}"><img src="${shown.thumb_url}"
+alt="${shown.caption ?? ''}" width="${shown.width}" height="${shown.height}" loading="lazy" decoding="async"></a>
+<span class="hint">${clock(from_sec)} to ${clock(to_sec)}</span></li>`,
+  )
+  return html`<li><a href="/videos/${video_id}">${frame.video.title}</a><ol>${pictures}</ol></li>`
 }

@@ -1,6 +1,5 @@
 import type { ShownFrame } from '../search/library-search.ts'
-import { type Html, html, trusted } from './html.ts'
-import { clock } from './words.ts'
+import { clock, type Html, html, trusted } from './html.ts'
 
 /** What every page with frames shares. */
 
@@ -48,6 +47,9 @@ export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string })
   return html`<img src="${frame.thumb_path}" alt="${alt}" ${size}${tall} decoding="async"${loading}>`
 }
 
+/** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
+export const smallPicture = (path: string): string => path.replace(/\.webp(\?.*)?$/, '-480.webp')
+
 /** Frames of a film may have one caption: the place in it tells them apart. */
 export function altOf({ caption, video, t_sec }: ShownFrame): string {
   const place = `${video.title}, ${clock(t_sec)}`
@@ -81,4 +83,35 @@ export function placeholderStyles(): string {
     ),
   )
   return `${rules.join('\n')}\n`
+}
+
+/** What is shown where a link to a page is pasted. */
+interface Card {
+  title: string
+  description: string
+  /** Path of the page. */
+  path: string
+  image: Pick<ShownFrame, 'image_path' | 'width' | 'height'> | undefined
+}
+
+/** Open Graph (ogp.me), the same for X cards, and where the oEmbed answer of this page is. */
+export function openGraph(publicUrl: string, { title, description, path, image }: Card): Html {
+  const address = publicUrl + path
+  const picture =
+    image &&
+    html`<meta property="og:image" content="${publicUrl}${image.image_path}">
+<meta property="og:image:width" content="${image.width}">
+<meta property="og:image:height" content="${image.height}">
+`
+  return html`<link rel="canonical" href="${address}">
+<link rel="alternate" type="application/json+oembed" title="${title}"
+ href="${publicUrl}/api/oembed?url=${encodeURIComponent(address)}">
+<meta property="og:site_name" content="Frame Library">
+<meta property="og:type" content="article">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">
+<meta property="og:url" content="${address}">
+${picture}<meta name="twitter:card"
+ content="${image ? 'summary_large_image' : 'summary'}">
+`
 }

@@ -1,24 +1,113 @@
-import type { FrameDocument, Hit, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
+import type { Db } from '../db/client.ts'
+import { notFound } from '../errors.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
+import { listBoardChoices } from '../library/collections/boards.ts'
+import { savedAmong } from '../library/collections/saves.ts'
+import { readPageParameters } from '../parameters.ts'
+import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
+import { requirePublicId } from '../views/parameters.ts'
 import { LISTED_NAMES, type Source } from '../vocabulary.ts'
-import { type FrameActions, frameActions } from './frame-actions.ts'
-import { altOf, frameGrid, loopOf, placeholderClass, swatch, thumb } from './frame-card.ts'
-import { type Html, html, safeUrl, trusted } from './html.ts'
-import { capitalized, clock, percent, valueLabel } from './words.ts'
+import { altOf, frameGrid, loopOf, openGraph, placeholderClass, swatch, thumb } from './frame-card.ts'
+import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
+import {
+  capitalized,
+  clock,
+  formToken,
+  type Html,
+  hidden,
+  html,
+  percent,
+  safeUrl,
+  trusted,
+  valueLabel,
+} from './html.ts'
+import { layout, type Page, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 
-export interface FrameData {
-  frame: FrameDocument
-  previous: ShownFrame | null
-  next: ShownFrame | null
-  /** The frames around it in its video, itself among them. */
-  around: readonly ShownFrame[]
-  similar: readonly Hit<ShownFrame>[]
-  technique: TechniqueDocument | undefined
+/** Frames shown before a frame, and after it. */
+const AROUND = 8
+const SIMILAR = 18
+const MOST_BOARDS = 200
+
+/** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
+export function frameRouter({ db, assets, pages, search, limits, publicUrl }: PageDeps): Routes {
+  const router = openRoutes()
+  const cookie = sessionCookie(publicUrl)
+  const coldPoints = POINTS.similar + POINTS.read
+
+  router.get('/frames/:id', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+    readPageParameters(req.originalUrl)
+    const id = String(req.params.id)
+    requirePublicId('frame', id)
+    const visitor = await visitorOf(db, cookie, req)
+    res.vary('Cookie')
+    const asked = { key: `frame ${id}`, coldPoints }
+    if (!visitor)
+      return pages.send(req, res, { ...asked, render: async () => toPage(await loadFrame(search, id), { publicUrl }) })
+    const person = await personOf(db, visitor, id)
+    const page = toPage(await pages.keep(req, asked, () => loadFrame(search, id)), { publicUrl, person })
+    await sendPage(res, { publicUrl, page: layout(assets, { ...page, person: visitor }) })
+  })
+  return router
 }
+
+/** @throws AppError not_found */
+async function loadFrame(search: LibrarySearch, id: string) {
+  const found = await search.frame(id)
+  if (!found) throw notFound('frame')
+  const { frame } = found
+  const [similar, strip, vocabulary] = await Promise.all([
+    search.similar(id, { filters: {}, limit: SIMILAR }),
+    search.videoFrames(frame.video_id),
+    search.techniques(),
+  ])
+  const at = strip?.findIndex((one) => one.id === id) ?? 0
+  return {
+    ...found,
+    /** The frames around it in its video, itself among them. */
+    around: strip?.slice(Math.max(0, at - AROUND), at + AROUND + 1) ?? [],
+    similar: similar ?? [],
+    technique: vocabulary.find(({ slug }) => slug === frame.technique),
+  }
+}
+
+async function personOf(db: Db, visitor: Visitor, id: string) {
+  const accountId = visitor.account.id
+  const mayCollect = visitor.account.plan === 'pro'
+  const [saved, boards] = await Promise.all([
+    savedAmong(db, { accountId, frameIds: [id] }),
+    mayCollect ? listBoardChoices(db, accountId, { limit: MOST_BOARDS }) : [],
+  ])
+  const mayCorrect = visitor.account.role === 'operator'
+  return { form: visitor.form, mayCollect, mayCorrect, saved: saved.length > 0, boards }
+}
+
+function toPage(data: FrameData, actions: FrameActions): Page {
+  const { frame } = data
+  const { video, author } = frame
+  // As people look for it among tabs and bookmarks: whose, which film, when, and what is seen.
+  const place = [author, video.title, clock(frame.t_sec)].filter((part) => part !== null).join(' · ')
+  const title = frame.caption === null ? place : `${place}: ${frame.caption}`
+  const description = frame.steal ?? `${video.title}${author === null ? '' : ` by ${author}`}, ${clock(frame.t_sec)}`
+  return {
+    title: title.slice(0, 120),
+    current: 'wall',
+    wide: true,
+    modules: ['frame.js'],
+    description,
+    head: openGraph(actions.publicUrl, { title: altOf(frame), description, path: `/frames/${frame.id}`, image: frame }),
+    body: framePage(data, actions),
+  }
+}
+
+type FrameData = Awaited<ReturnType<typeof loadFrame>>
 
 /**
  * `/frames/{id}`: one frame, its description, its moment and frames like it. The wall shows the article in a dialog.
  */
-export function framePage(data: FrameData, actions: FrameActions): Html {
+function framePage(data: FrameData, actions: FrameActions): Html {
   const { frame, around, similar } = data
   return html`<article class="frame" id="frame" data-id="${frame.id}">
 <div class="stage">${bigPicture(data)}${around.length > 1 && moments(around, frame)}</div>
@@ -175,4 +264,72 @@ function describer(model: string | null): string {
   if (model === null) return 'Not described yet'
   if (model === 'notes') return 'Described by hand, in notes that came with the video'
   return model.startsWith('measured') ? 'Measured, without a model' : `Described by ${model}`
+}
+
+/** What the viewer may do with a frame. */
+interface FrameActions {
+  publicUrl: string
+  /** The signed-in person; undefined on a page that many share. */
+  person?: Awaited<ReturnType<typeof personOf>>
+}
+
+/** Saving and pinning by forms that work without script; copying needs one. */
+function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActions): Html {
+  const address = `${publicUrl}/frames/${frame.id}`
+  return html`<div class="actions-row">
+${person ? collecting(frame, person) : signInToSave(frame)}
+<a class="quiet-button" href="#similar">Find similar</a>
+${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
+<details class="fold copies"><summary>Copy</summary><div class="panel">
+${copyRow('Link', address)}
+${copyRow('Image address', publicUrl + frame.image_path)}
+${copyRow('Markdown', asMarkdown(frame, publicUrl))}
+</div></details>
+</div>`
+}
+
+function signInToSave(frame: ShownFrame): Html {
+  const to = encodeURIComponent(`/frames/${frame.id}`)
+  return html`<a class="button" data-sign-in href="/sign-in?to=${to}">Save</a>`
+}
+
+function collecting(frame: ShownFrame, person: NonNullable<FrameActions['person']>): Html {
+  const fields = html`${formToken(person)}
+${hidden('frame', frame.id)}${hidden('back', `/frames/${frame.id}`)}`
+  if (!person.mayCollect) return html`<p class="hint">Saves and boards need the pro plan.</p>`
+  return html`<form class="save" method="post" action="${person.saved ? '/web/unsaves' : '/web/saves'}">${fields}
+<button class="primary" aria-pressed="${person.saved ? 'true' : 'false'}">${person.saved ? 'Saved' : 'Save'}</button>
+</form>
+<details class="fold pin"><summary>Board</summary><div class="panel">
+<form method="post" action="/web/pins">${fields}
+${
+  person.boards.length > 0 &&
+  html`<label for="board">Board</label>
+<select id="board" name="board">${person.boards.map(({ id, name }) => html`<option value="${id}">${name}</option>`)}
+<option value="">A new board</option></select>`
+}
+<label for="board-name">New board</label>
+<input id="board-name" name="name" maxlength="120" placeholder="Openings that work">
+<button class="primary">Pin</button></form></div></details>`
+}
+
+/** A text to copy: selected by hand without script, by its button with one. */
+function copyRow(what: string, text: string): Html {
+  return html`<label class="copy-row"><span>${what}</span><textarea readonly rows="1">${text}</textarea></label>
+<button type="button" class="quiet needs-script" data-copy="${what}">Copy ${what.toLowerCase()}</button>`
+}
+
+/** The frame with its credit, for notes and issues. */
+function asMarkdown(frame: ShownFrame, publicUrl: string): string {
+  const { video, author } = frame
+  const escaped = (text: string) => text.replace(/[\\`*_{}[\]<>]/g, '\\$&').replace(/\s+/g, ' ')
+  const source = safeUrl(frame.source_url ?? video.source_url)
+  const title = escaped(video.title)
+  const credit = [source ? `[${title}](<${source}>)` : title, author === null ? '' : ` by ${escaped(author)}`].join('')
+  const alt = escaped(frame.caption ?? video.title)
+  return [
+    `[![${alt}](${publicUrl}${frame.image_path})](${publicUrl}/frames/${frame.id})`,
+    '',
+    `${alt} (${credit}, ${clock(frame.t_sec)})`,
+  ].join('\n')
 }

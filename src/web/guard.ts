@@ -9,7 +9,7 @@ import {
   SESSION_SEC,
   type Session,
 } from '../library/accounts/sessions.ts'
-import type { Viewer } from './layout.ts'
+import type { ViewerOf } from './layout.ts'
 
 /** The signed-in person who requests a page. */
 export interface Visitor extends Session {
@@ -38,19 +38,9 @@ export async function visitorOf(db: Db, cookie: SessionCookie, req: Request): Pr
   return token && session ? { ...session, token, form: formToken(token) } : undefined
 }
 
-/** For pages that many share: they know nothing of their reader but this. */
-export type ViewerOf = (req: Request) => Promise<Viewer>
-
 export function viewerReader(db: Db, publicUrl: string): ViewerOf {
   const cookie = sessionCookie(publicUrl)
   return async (req) => (await visitorOf(db, cookie, req))?.account.role ?? 'anyone'
-}
-
-/** Lets caches share a page among those without a session. Everyone else's browser asks again each time. */
-export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void {
-  res.vary('Cookie')
-  const shared = `public, max-age=${seconds}, stale-while-revalidate=60`
-  res.set('Cache-Control', viewer === 'anyone' ? shared : 'private, no-cache')
 }
 
 /**
@@ -59,7 +49,7 @@ export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void 
  */
 export function answerForm(req: Request, res: Response, { json, to }: { json: object; to: string }): void {
   res.set('Cache-Control', 'no-store')
-  const next = ownPath((req.body as { back?: unknown } | undefined)?.back) ?? to
+  const next = ownPath(formField(req, 'back')) ?? to
   if (wantsJson(req)) res.json({ ...json, to: next })
   else res.redirect(303, next)
 }
@@ -94,13 +84,18 @@ export async function requireVisitor(db: Db, cookie: SessionCookie, req: Request
  */
 export async function requireFormVisitor(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor> {
   const visitor = await requireVisitor(db, cookie, req)
-  requireFormToken(visitor, (req.body as { form?: unknown } | undefined)?.form)
+  requireFormToken(visitor, formField(req, 'form'))
   return visitor
 }
 
 /** @throws AppError forbidden */
 export function requireFormToken({ token }: Visitor, given: unknown): void {
   if (!isFormToken(token, given)) throw new AppError('forbidden', 'This form has expired. Load the page again.')
+}
+
+/** What a form sent under a name, if there is a form. */
+export function formField(req: Request, name: string): unknown {
+  return (req.body as Record<string, unknown> | undefined)?.[name]
 }
 
 /** Reads a page's form. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { html, safeUrl, trusted } from './html.ts'
+import { html, safeUrl, thousands, trusted } from './html.ts'
 
 test('values are escaped in text and attributes, markup is kept, nothing leaves no trace', () => {
   const evil = `<script>alert("1")</script>' onload='x`
@@ -15,4 +15,9 @@ test('only http addresses become links', () => {
   expect(safeUrl('data:text/html,x')).toBeNull()
   expect(safeUrl(null)).toBeNull()
   expect(safeUrl('https://example.org/')).toBe('https://example.org/')
+})
+
+test('thousands stand apart as in English', () => {
+  for (const count of [0, 7, 12, 999, 1_000, 20_000, 999_999, 1_000_000, 1_234_567_890])
+    expect(thousands(count)).toBe(count.toLocaleString('en'))
 })

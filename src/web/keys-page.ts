@@ -2,13 +2,12 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
-import type { Routes } from '../http/routes.ts'
 import { markAccountDeleted } from '../library/accounts/accounts.ts'
 import { listGrants, revokeGrant } from '../library/accounts/grants.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import { endSubscription, listSubscriptions } from '../library/subscriptions/subscribe.ts'
 import type { Parameters } from '../parameters.ts'
-import { type Actions, actionRouter, field, type PersonPage } from './actions.ts'
+import { type Actions, field, type PersonPage } from './actions.ts'
 import { sessionCookie, type Visitor } from './guard.ts'
 import { html } from './html.ts'
 import { CreateForm, givenKey, RotateForm } from './key-forms.ts'
@@ -28,11 +27,7 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 /** `/keys`: create, see, rotate and revoke API keys. */
-export function keysPageRouter(deps: PageDeps): Routes {
-  return actionRouter(deps, addKeyPages, addAccountEnd)
-}
-
-function addKeyPages(actions: Actions, deps: PageDeps): void {
+export function addKeyPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
   const who = 'person'
   actions.page('/keys', who, { parameters }, async ({ visitor, query }) => {
@@ -70,7 +65,8 @@ function addKeyPages(actions: Actions, deps: PageDeps): void {
   })
 }
 
-function addAccountEnd(actions: Actions, deps: PageDeps): void {
+/** Deleting the account, and the way back from the address of a form: it comes after every other action. */
+export function addAccountEnd(actions: Actions, deps: PageDeps): void {
   const { db, assets, publicUrl } = deps
   const who = 'person'
   const cookie = sessionCookie(publicUrl)

@@ -11,10 +11,9 @@ import {
   type Scope,
 } from '../library/accounts/keys.ts'
 import type { SubscriptionRow } from '../library/subscriptions/subscribe.ts'
-import { clientConfigurations, curlLine } from './client-configurations.ts'
-import { foldedTexts, snippet } from './connect-page.ts'
+import { clientConfigurations, curlLine, foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
-import { type Html, html, options } from './html.ts'
+import { formToken, type Html, html, options, utcTime } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
 
 export const SCOPE_TEXT: Record<Scope, string> = {
@@ -100,7 +99,7 @@ function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Htm
 
 function replacedNote(hint: string, revokedAt: Date): Html {
   const stopped = revokedAt.getTime() <= Date.now()
-  const state = stopped ? 'has stopped working.' : html`works until ${time(revokedAt)}.`
+  const state = stopped ? 'has stopped working.' : html`works until ${utcTime(revokedAt)}.`
   return html`<p>The old key, ending in <code>${hint}</code>, ${state}</p>`
 }
 
@@ -123,19 +122,19 @@ function connectedApps({ grants, visitor }: KeysData): Html {
 </section>`
 }
 
-function appCard({ id, clientName, returnsTo, scopes, createdAt, lastUsedAt }: Grant, { form }: Visitor): Html {
+function appCard({ id, clientName, returnsTo, scopes, createdAt, lastUsedAt }: Grant, visitor: Visitor): Html {
   return html`<li class="card key" aria-labelledby="app-${id}">
   <div class="key-head"><h3 id="app-${id}">${clientName}</h3></div>
   <p class="mono">${returnsTo}</p>
   <p class="chips">${scopes.map((scope) => html`<span class="chip">${scope}</span> `)}</p>
   <dl>
-    <div><dt>Connected</dt><dd>${time(createdAt)}</dd></div>
-    <div><dt>Last used</dt><dd>${lastUsedAt ? time(lastUsedAt) : 'never'}</dd></div>
+    <div><dt>Connected</dt><dd>${utcTime(createdAt)}</dd></div>
+    <div><dt>Last used</dt><dd>${lastUsedAt ? utcTime(lastUsedAt) : 'never'}</dd></div>
   </dl>
   <div class="actions"><details>
     <summary class="danger-text">Disconnect<span class="visually-hidden"> ${clientName}</span></summary>
     <form method="post" action="/web/apps/${id}/revoke">
-      <input type="hidden" name="form" value="${form}">
+      ${formToken(visitor)}
       <p class="consequence">The app is refused from its next request. It can ask you again.</p>
       <button class="danger">Disconnect now</button>
     </form>
@@ -150,7 +149,7 @@ function subscriptionsSection({ subscriptions, visitor }: KeysData): Html {
 </section>`
 }
 
-function subscriptionCard(one: SubscriptionRow, { form }: Visitor): Html {
+function subscriptionCard(one: SubscriptionRow, visitor: Visitor): Html {
   const { id, name, url, refreshBefore, lastDeliveryAt, lastError, failedSince } = one
   const asked = Object.entries(one.arguments).map(([argument, value]) => `${argument}: ${[value].flat().join(', ')}`)
   return html`<li class="card key" aria-labelledby="told-${id}">
@@ -158,12 +157,12 @@ function subscriptionCard(one: SubscriptionRow, { form }: Visitor): Html {
   <p class="mono">${new URL(url).host}</p>
   ${asked.length > 0 && html`<p class="chips">${asked.map((text) => html`<span class="chip">${text}</span> `)}</p>`}
   <dl>
-    <div><dt>Ends</dt><dd>${time(refreshBefore)}, unless renewed</dd></div>
-    <div><dt>Last delivery</dt><dd>${lastDeliveryAt ? time(lastDeliveryAt) : 'none'}</dd></div>
-    ${failedSince && html`<div><dt>Fails since</dt><dd>${time(failedSince)} (${lastError})</dd></div>`}
+    <div><dt>Ends</dt><dd>${utcTime(refreshBefore)}, unless renewed</dd></div>
+    <div><dt>Last delivery</dt><dd>${lastDeliveryAt ? utcTime(lastDeliveryAt) : 'none'}</dd></div>
+    ${failedSince && html`<div><dt>Fails since</dt><dd>${utcTime(failedSince)} (${lastError})</dd></div>`}
   </dl>
   <form method="post" action="/web/subscriptions/${id}/end">
-    <input type="hidden" name="form" value="${form}">
+    ${formToken(visitor)}
     <button>End<span class="visually-hidden"> ${name} to ${new URL(url).host}</span></button>
   </form>
 </li>`
@@ -189,7 +188,7 @@ function createSection({ live, visitor, given, error }: KeysData): Html {
   <h2 id="create-heading">Create a key</h2>
   ${full && html`<p class="notice">You have ${MAX_KEYS} keys, the most an account can have. Revoke one first.</p>`}
   <form method="post" action="/web/keys">
-    <input type="hidden" name="form" value="${visitor.form}">
+    ${formToken(visitor)}
     <div class="field">
       <label for="name">Name</label>
       <input id="name" name="name" required maxlength="80" autocomplete="off" placeholder="Claude on my laptop"
@@ -257,13 +256,13 @@ function accountSection({ visitor, error }: KeysData): Html {
   <p>${email} · ${role} · ${plan} plan</p>
   <div class="actions">
     <form method="post" action="/web/sign-out-everywhere">
-      <input type="hidden" name="form" value="${visitor.form}">
+      ${formToken(visitor)}
       <button>Sign out everywhere</button>
     </form>
   </div>
   <details${error?.field === 'delete' && html` open`}><summary>Delete my account</summary>
     <form method="post" action="/web/account/delete" class="danger-zone">
-      <input type="hidden" name="form" value="${visitor.form}">
+      ${formToken(visitor)}
       <p>Your keys stop working. Your saves, boards and share links are deleted. This cannot be undone.</p>
       <div class="field">
         <label for="delete-email">Type <strong>${email}</strong> to confirm</label>
@@ -300,9 +299,9 @@ function keyCard(key: KeyRecord, { visitor, fresh = false }: { visitor: Visitor;
   <p class="mono">flk_live_…${key.hint}</p>
   <p class="chips">${key.scopes.map((scope) => html`<span class="chip">${scope}</span> `)}</p>
   <dl>
-    <div><dt>Created</dt><dd>${time(key.createdAt)}</dd></div>
-    <div><dt>Last used</dt><dd>${key.lastUsedAt ? time(key.lastUsedAt) : 'never'}</dd></div>
-    <div><dt>Expires</dt><dd>${key.expiresAt ? time(key.expiresAt) : 'never'}</dd></div>
+    <div><dt>Created</dt><dd>${utcTime(key.createdAt)}</dd></div>
+    <div><dt>Last used</dt><dd>${key.lastUsedAt ? utcTime(key.lastUsedAt) : 'never'}</dd></div>
+    <div><dt>Expires</dt><dd>${key.expiresAt ? utcTime(key.expiresAt) : 'never'}</dd></div>
   </dl>
   ${isLive(key) && actions(key, visitor)}
 </li>`
@@ -313,7 +312,7 @@ function badge(key: KeyRecord): Html {
   if (key.revokedAt && key.revokedAt <= now)
     return html`<span class="badge off">${key.replacedBy ? 'replaced' : 'revoked'}</span>`
   if (key.expiresAt && key.expiresAt <= now) return html`<span class="badge off">expired</span>`
-  if (key.revokedAt) return html`<span class="badge soon">replaced, stops ${time(key.revokedAt)}</span>`
+  if (key.revokedAt) return html`<span class="badge soon">replaced, stops ${utcTime(key.revokedAt)}</span>`
   if (key.expiresAt && key.expiresAt.getTime() - now.getTime() < SOON_MS)
     return html`<span class="badge soon">expires soon</span>`
   return html`<span class="badge on">active</span>`
@@ -325,7 +324,7 @@ function actions(key: KeyRecord, visitor: Visitor): Html {
     <details>
       <summary class="danger-text">Revoke<span class="visually-hidden"> ${key.name}</span></summary>
       <form method="post" action="/web/keys/${key.id}/revoke">
-        <input type="hidden" name="form" value="${visitor.form}">
+        ${formToken(visitor)}
         <p class="consequence">Programs with this key are refused from their next request. This cannot be undone.</p>
         <button class="danger">Revoke now</button>
       </form>
@@ -337,17 +336,12 @@ function rotateForm(key: KeyRecord, visitor: Visitor): Html {
   return html`<details>
       <summary>Rotate<span class="visually-hidden"> ${key.name}</span></summary>
       <form method="post" action="/web/keys/${key.id}/rotate">
-        <input type="hidden" name="form" value="${visitor.form}">
+        ${formToken(visitor)}
         <label for="grace-${key.id}">The old key stops</label>
         <select id="grace-${key.id}" name="grace">${options(GRACES, 24)}</select>
         <button>Create its replacement</button>
       </form>
     </details>`
-}
-
-/** In UTC; the module shows it in the reader's own time. */
-function time(at: Date): Html {
-  return html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16).replace('T', ' ')} UTC</time>`
 }
 
 function number(value: number): string {

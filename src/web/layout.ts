@@ -1,11 +1,19 @@
 import { hash } from 'node:crypto'
-import type { Response } from 'express'
-import { type CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
+import type { Request, Response } from 'express'
+import { contextOf } from '../http/edge.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { type LocalLimits, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
+import type { Routes } from '../http/routes.ts'
+import { keptOrInTurn, type TakeTurn, type VersionedCache } from '../http/versioned-cache.ts'
+import { canonicalKey, type Parameters, readPageParameters, type Values } from '../parameters.ts'
+import { plainName } from '../views/parameters.ts'
 import type { Assets } from './assets.ts'
-import { type Html, html, trusted } from './html.ts'
+import { formToken, type Html, html, trusted } from './html.ts'
 
 /** Who looks: all that a page which many share may know of its reader. */
 export type Viewer = 'anyone' | 'member' | 'operator'
+export type ViewerOf = (req: Request) => Promise<Viewer>
 
 export interface Page {
   title: string
@@ -14,12 +22,10 @@ export interface Page {
   current?: (typeof NAVIGATION)[number]['id'] | 'keys' | 'docs'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
-  /** On pages that many share, instead of `account`. */
+  /** On pages that many share, instead of `person`. */
   viewer?: Viewer
-  /** The person of a session: only on pages that no cache keeps. */
-  account?: { email: string; role: 'member' | 'operator' } | undefined
-  /** Of the signed-in session: the sign-out button needs it. */
-  formToken?: string | undefined
+  /** Who is signed in, with the token of the session's forms: only on pages that no cache keeps. */
+  person?: { account: { email: string; role: 'member' | 'operator' }; form: string }
   noIndex?: boolean
   /** The whole width, for pictures. */
   wide?: boolean
@@ -93,8 +99,8 @@ function scriptTags(assets: Assets, modules: readonly string[]): Html {
   return html`${preloads}${scripts}`
 }
 
-function viewerOfPage({ viewer = 'anyone', account }: Page): Viewer {
-  return account?.role ?? viewer
+function viewerOfPage({ viewer = 'anyone', person }: Page): Viewer {
+  return person?.account.role ?? viewer
 }
 
 function navigation(page: Page): Html[] {
@@ -108,7 +114,7 @@ function navigation(page: Page): Html[] {
 
 /** One menu, on every page, for who is signed in. It opens without a script. */
 function accountCorner(page: Page): Html {
-  const { account, formToken, current } = page
+  const { person, current } = page
   const link = (id: Page['current'], href: string, label: string) =>
     html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`
   if (viewerOfPage(page) === 'anyone')
@@ -117,20 +123,22 @@ function accountCorner(page: Page): Html {
     ${link('keys', '/keys', 'Keys')}
     <a class="button" href="/sign-in">Sign in</a>
   </div>`
-  const out = html`<form method="post" action="/web/sign-out">
-      <input type="hidden" name="form" value="${formToken}">
+  const out =
+    person &&
+    html`<form method="post" action="/web/sign-out">
+      ${formToken(person)}
       <button>Sign out</button>
     </form>`
   return html`<div class="account"><details class="fold account-menu">
     <summary>Account</summary>
     <div class="panel">
-      ${account && html`<p class="who" title="Signed in">${account.email}</p>`}
+      ${person && html`<p class="who" title="Signed in">${person.account.email}</p>`}
       ${link('keys', '/keys', 'Keys and apps')}
       <a href="/drafts">Your drafts</a>
       <a href="/connect">Connect an assistant</a>
       ${link('docs', '/docs', 'API')}
       <a href="/privacy">Privacy</a>
-      ${account && formToken ? out : html`<a href="/sign-out">Sign out</a>`}
+      ${out ?? html`<a href="/sign-out">Sign out</a>`}
     </div>
   </details></div>`
 }
@@ -188,33 +196,104 @@ export function sendPage(
   return sendBody(res.req, res, page, { type: 'text/html; charset=utf-8', encoding: preferredEncoding(res.req) })
 }
 
-/** What is shown where a link to a page is pasted. */
-export interface Card {
-  title: string
-  description: string
-  /** Path of the page, and of its picture with its size. */
-  path: string
-  image: { path: string; width?: number | null; height?: number | null } | null
+/** Lets caches share a page among those without a session. Everyone else's browser asks again each time. */
+export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void {
+  res.vary('Cookie')
+  const shared = `public, max-age=${seconds}, stale-while-revalidate=60`
+  res.set('Cache-Control', viewer === 'anyone' ? shared : 'private, no-cache')
 }
 
-/** Open Graph (ogp.me), the same for X cards, and where the oEmbed answer of this page is. */
-export function openGraph(publicUrl: string, { title, description, path, image }: Card): Html {
-  const address = publicUrl + path
-  const size =
-    image?.width &&
-    image.height &&
-    html`<meta property="og:image:width" content="${image.width}">
-<meta property="og:image:height" content="${image.height}">
-`
-  return html`<link rel="canonical" href="${address}">
-<link rel="alternate" type="application/json+oembed" title="${title}"
- href="${publicUrl}/api/oembed?url=${encodeURIComponent(address)}">
-<meta property="og:site_name" content="Frame Library">
-<meta property="og:type" content="article">
-<meta property="og:title" content="${title}">
-<meta property="og:description" content="${description}">
-<meta property="og:url" content="${address}">
-${image && html`<meta property="og:image" content="${publicUrl}${image.path}">\n`}${size}<meta name="twitter:card"
- content="${image ? 'summary_large_image' : 'summary'}">
-`
+type SharedContent = Omit<Page, 'viewer' | 'person'>
+
+interface SharedPage {
+  /** Names the page and everything that it depends on besides the read model and the viewer. */
+  key: string
+  /** Points beyond the route's own when the page is not in memory. */
+  coldPoints?: number | undefined
+  render(viewer: Viewer): Promise<SharedContent>
+}
+
+interface SharedRoute<P extends Parameters> {
+  parameters?: P
+  points?: number
+  /** Points beyond these when the page is not in memory. */
+  coldPoints?: (query: Values<P>) => number
+  /** Throws for a part of the path that names nothing. */
+  check?: (name: string) => void
+}
+
+/** Pages with lists of frames. */
+export const WITH_FRAMES = { wide: true, modules: ['frame-list.js'] } as const
+
+/** Of lists that page by a cursor. */
+export const LIST_PARAMETERS = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
+
+export type SharedPages = ReturnType<typeof openSharedPages>
+
+/** Pages that all readers of a kind share. */
+export function openSharedPages({
+  assets,
+  viewerOf,
+  kept,
+  takeTurn,
+  limits,
+  publicUrl,
+}: {
+  limits: LocalLimits
+  assets: Assets
+  viewerOf: ViewerOf
+  kept: VersionedCache<object>
+  takeTurn: TakeTurn
+  publicUrl: string
+}) {
+  /** A value from memory, or loaded once for all who wait. It is kept until the read model changes. */
+  async function keep<T extends object>(
+    req: Request,
+    { key, coldPoints = 0 }: Pick<SharedPage, 'key' | 'coldPoints'>,
+    load: () => Promise<T>,
+  ): Promise<T> {
+    const { address } = contextOf(req)
+    if (coldPoints > 0 && !kept.isKept(key, await kept.version()))
+      limits.consumeLocally('anonymous', address, coldPoints)
+    return (await keptOrInTurn({ kept, takeTurn }, { key, subject: address }, load)).value
+  }
+
+  async function send(req: Request, res: Response, { key, coldPoints, render }: SharedPage): Promise<void> {
+    const viewer = await viewerOf(req)
+    const page = await keep(req, { key: `page ${viewer} ${key}`, coldPoints }, async () => {
+      return new CompressibleBody(layout(assets, { ...(await render(viewer)), viewer }))
+    })
+    setPageCache(res, viewer)
+    await sendPage(res, { publicUrl, page, viewer })
+  }
+
+  return {
+    keep,
+    send,
+    /** Adds a page with lists of frames to a router. `name` is the variable part of its path. */
+    add<P extends Parameters = Record<never, never>>(
+      router: Routes,
+      path: string,
+      { parameters, points = POINTS.search, coldPoints, check }: SharedRoute<P>,
+      render: (asked: { query: Values<P>; name: string }) => Promise<SharedContent>,
+    ): void {
+      router.get(path, limitOpenReads(limits, { points }), (req, res) => {
+        const query = readPageParameters(req.originalUrl, parameters)
+        const name = String(Object.values(req.params)[0] ?? '')
+        check?.(name)
+        return send(req, res, {
+          key: `${path} ${name} ${canonicalKey(query)}`,
+          coldPoints: coldPoints?.(query),
+          render: async () => ({ ...WITH_FRAMES, ...(await render({ query, name })) }),
+        })
+      })
+    },
+    /** Sends a page that changes only with the service. */
+    async sendFixed(req: Request, res: Response, content: SharedContent): Promise<void> {
+      readPageParameters(req.originalUrl)
+      const viewer = await viewerOf(req)
+      setPageCache(res, viewer, 300)
+      await sendPage(res, { publicUrl, page: layout(assets, { ...content, viewer }), viewer })
+    },
+  }
 }

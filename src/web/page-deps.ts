@@ -15,8 +15,7 @@ import type { JobCounts } from '../queue/job-counts.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { Plan } from '../vocabulary.ts'
 import type { Assets } from './assets.ts'
-import type { ViewerOf } from './guard.ts'
-import type { SharedPages } from './shared-pages.ts'
+import type { SharedPages, ViewerOf } from './layout.ts'
 
 /** What the pages share. Each takes the few that it needs. */
 export interface PageDeps {

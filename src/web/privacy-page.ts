@@ -1,20 +1,14 @@
 import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { readPageParameters } from '../parameters.ts'
-import { setPageCache } from './guard.ts'
 import { html } from './html.ts'
-import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/privacy`: what the service keeps about a person. The table is that of docs/operations.md, Personal data. */
-export function privacyRouter({ assets, viewerOf, limits, publicUrl }: PageDeps): Routes {
+export function privacyRouter({ pages, limits }: PageDeps): Routes {
   const router = openRoutes()
-  router.get('/privacy', limitOpenReads(limits), async (req, res) => {
-    readPageParameters(req.originalUrl)
-    const viewer = await viewerOf(req)
-    setPageCache(res, viewer, 300)
-    return sendPage(res, { publicUrl, page: layout(assets, { title: 'Privacy', viewer, body: BODY }), viewer })
-  })
+  router.get('/privacy', limitOpenReads(limits), (req, res) =>
+    pages.sendFixed(req, res, { title: 'Privacy', body: BODY }),
+  )
   return router
 }
 

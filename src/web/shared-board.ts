@@ -8,11 +8,9 @@ import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/b
 import { type Parameters, readPageParameters } from '../parameters.ts'
 import { type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
 import { thumbnailSize } from '../views/frame.ts'
-import { type Html, html, safeUrl } from './html.ts'
+import { clock, counted, type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
-import { pageErrors } from './page-errors.ts'
-import { clock, counted } from './words.ts'
 
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
 export function sharedBoardRouter(deps: PageDeps): Routes {
@@ -52,8 +50,6 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
       ...(first ? { thumbnail_url: first.thumb_url, ...thumbnailSize(first) } : {}),
     })
   })
-
-  router.use(pageErrors(deps))
   return router
 }
 

@@ -10,11 +10,13 @@ import {
   endAllSessions,
   endSession,
   findSession,
+  LINK_SEC,
   redeemSignInCode,
 } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import {
   formBody,
+  formField,
   fromOurPages,
   ownPath,
   requireFormVisitor,
@@ -22,14 +24,13 @@ import {
   type SessionCookie,
   sessionCookie,
   setWayBack,
+  type Visitor,
   visitorOf,
   WAY_BACK,
 } from './guard.ts'
-import type { Html } from './html.ts'
+import { formToken, type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
-import { pageErrors } from './page-errors.ts'
-import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail, signOutForm } from './sign-in-view.ts'
 
 /** The code follows `#`, which browsers never send: no log and no Referer contains it. */
 export function signInUrl(publicUrl: string, code: string): string {
@@ -65,25 +66,19 @@ export function signInRouter(deps: PageDeps): Routes {
   })
 
   router.get('/sign-out', paid, async (req, res) => {
-    const { account, form } = await requireVisitor(db, cookie, req)
-    const page = layout(assets, { title: 'Sign out', body: signOutForm(form), account, formToken: form, noIndex: true })
+    const person = await requireVisitor(db, cookie, req)
+    const page = layout(assets, { title: 'Sign out', body: signOutForm(person), person, noIndex: true })
     sendPage(res, { publicUrl, page })
   })
-  router.post('/web/sign-out', paid, ours, formBody, async (req, res) => {
-    const visitor = await requireFormVisitor(db, cookie, req)
-    await endSession(db, visitor.token)
+  const signOut = (end: (visitor: Visitor) => Promise<void>) => async (req: Request, res: Response) => {
+    await end(await requireFormVisitor(db, cookie, req))
     cookie.clear(res)
     redirect(res, '/sign-in')
-  })
-
-  router.post('/web/sign-out-everywhere', paid, ours, formBody, async (req, res) => {
-    const visitor = await requireFormVisitor(db, cookie, req)
-    await endAllSessions(db, visitor.account)
-    cookie.clear(res)
-    redirect(res, '/sign-in')
-  })
-
-  router.use(pageErrors(deps))
+  }
+  const here = signOut(({ token }) => endSession(db, token))
+  const everywhere = signOut(({ account }) => endAllSessions(db, account))
+  router.post('/web/sign-out', paid, ours, formBody, here)
+  router.post('/web/sign-out-everywhere', paid, ours, formBody, everywhere)
   return router
 }
 
@@ -95,7 +90,7 @@ function deliveryOf({ mailer, printLink }: PageDeps): Delivery {
 async function askForLink(deps: PageDeps, req: Request, res: Response): Promise<void> {
   const { limits, logger } = deps
   await limits.consume('links', contextOf(req).address, 1)
-  const given = String((req.body as { email?: unknown } | undefined)?.email ?? '')
+  const given = String(formField(req, 'email') ?? '')
   const by = deliveryOf(deps)
   const email = tryParseEmail(given)
   if (email === undefined) {
@@ -128,7 +123,7 @@ async function sendLink({ db, signup, publicUrl, mailer, printLink }: PageDeps, 
 async function confirm(deps: PageDeps, cookie: SessionCookie, req: Request, res: Response): Promise<void> {
   const { db, limits } = deps
   await limits.consume('links', contextOf(req).address, 1)
-  const code = String((req.body as { code?: unknown } | undefined)?.code ?? '')
+  const code = String(formField(req, 'code') ?? '')
   const session = await redeemSignInCode(db, { code })
   if (!session) {
     sendConfirm(deps, res, 'This link is used or expired. Ask for a new one.')
@@ -173,4 +168,93 @@ function send(
 
 function redirect(res: Response, to: string): void {
   res.set('Cache-Control', 'no-store').redirect(303, to)
+}
+
+/** How a sign-in link reaches a person. */
+type Delivery = 'mail' | 'terminal' | 'nothing'
+
+const LINK_MINUTES = LINK_SEC / 60
+
+interface SignInForm {
+  by: Delivery
+  email?: string
+  error?: string
+}
+
+function signInForm(form: SignInForm): Html {
+  return html`<section class="narrow card"><h1>Sign in</h1>
+${form.by === 'nothing' ? NO_DELIVERY : emailForm(form)}
+<p class="hint">Searching the library needs no account.</p></section>`
+}
+
+const NO_DELIVERY = html`<p class="notice">This service has no mail server. Ask an operator for a link:
+  <code>frames accounts link &lt;email&gt;</code> makes one.</p>`
+
+/** `npm start` makes this account. */
+const OPERATOR_HINT = html`<p class="hint">The operator of a first start is <code>operator@localhost</code>.</p>`
+
+function emailForm({ by, email, error }: SignInForm): Html {
+  const invalid = error !== undefined && html` aria-invalid="true" aria-describedby="email-error"`
+  const where =
+    by === 'mail'
+      ? 'We mail you a link.'
+      : 'There is no mail server, so the link is printed in the terminal that runs the service.'
+  return html`<p>${where} There is no password.</p>
+<form method="post" action="/web/sign-in">
+  <div class="field">
+    <label for="email">E-mail address</label>
+    <input id="email" name="email" type="email" autocomplete="email" required maxlength="254"
+      value="${email}"${invalid}>
+    ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
+    ${by === 'terminal' && OPERATOR_HINT}
+  </div>
+  <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
+</form>`
+}
+
+function sentTitle(by: Delivery): string {
+  return by === 'mail' ? 'Look at your mail' : 'Look at the terminal'
+}
+
+/** The same page whether or not the address has an account. */
+function sentPage(by: Delivery, email: string): Html {
+  const help = by === 'mail' ? 'Look in the spam folder, or try' : 'Try'
+  return html`<section class="narrow card"><h1>${sentTitle(by)}</h1>
+<p>If <strong>${email}</strong> can sign in here, a link is on its way. It works once, for ${LINK_MINUTES} minutes.</p>
+<p class="hint">Nothing there? ${help} <a href="/sign-in">again</a>.</p></section>`
+}
+
+function confirmForm(error?: string): Html {
+  return html`<section class="narrow card"><h1>Sign in</h1>
+${error && html`<p class="error" role="alert">${error}</p>`}
+<form method="post" action="/web/sign-in/confirm" id="confirm">
+  <div class="field" id="code-field">
+    <label for="code">Code from your link <span class="hint">(the part after #)</span></label>
+    <input id="code" name="code" required maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off">
+  </div>
+  <button class="primary">Sign in</button>
+</form>
+${error && html`<p><a href="/sign-in">Ask for a new link</a></p>`}</section>`
+}
+
+function signOutForm(person: Visitor): Html {
+  return html`<section class="narrow card"><h1>Sign out</h1>
+<p>Your saves, boards and keys stay. To end every session, use <a href="/keys">your keys page</a>.</p>
+<form method="post" action="/web/sign-out">
+  ${formToken(person)}
+  <button class="primary">Sign out of this browser</button>
+</form></section>`
+}
+
+function signInMail(url: string): { subject: string; text: string } {
+  return {
+    subject: 'Sign in to Frame Library',
+    text: `\
+Open this link to sign in to Frame Library. It works once, for ${LINK_MINUTES} minutes.
+
+${url}
+
+If you did not ask for it, ignore this mail: only this link signs in.
+`,
+  }
 }

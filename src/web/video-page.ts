@@ -1,8 +1,11 @@
-import type { SimilarFilm } from '../library/films/comparison.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
+import { type SimilarFilm, similarFilms } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import { cameraLabel } from '../library/films/measures.ts'
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
-import type { PublicFilm } from '../views/film.ts'
+import { type PublicFilm, readFilm } from '../views/film.ts'
+import { requirePublicId } from '../views/parameters.ts'
 import { LANES, type Lane, lengthOf, type Share, type Stretch, sharesOf, stretchesOf } from '../views/rhythm.ts'
 import {
   curves,
@@ -18,25 +21,43 @@ import {
   standings,
   WIDE,
 } from './film-panels.ts'
-import { frameCard } from './frame-card.ts'
-import { type Html, html, safeUrl } from './html.ts'
-import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
+import { frameCard, openGraph } from './frame-card.ts'
+import { capitalized, clock, counted, type Html, html, percent, safeUrl, valueLabel } from './html.ts'
+import type { PageDeps } from './page-deps.ts'
 
-export interface VideoData {
-  video: VideoDocument
-  /** In time order. */
-  frames: readonly FrameDocument[]
+/** `/videos/{id}` */
+export function videoRouter(deps: PageDeps): Routes {
+  const { search, films, pages, publicUrl } = deps
+  const router = openRoutes()
+  const check = (id: string) => requirePublicId('video', id)
+  pages.add(router, '/videos/:id', { coldPoints: () => POINTS.search, check }, async ({ name: id }) => {
+    const film = await readFilm(deps, id)
+    const { video, frames } = film
+    const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
+    const [first] = frames
+    const image = first ? { ...first, image_path: video.image_path ?? first.image_path } : undefined
+    const head = openGraph(publicUrl, { title: video.title, description, path: `/videos/${id}`, image })
+    const shelf = await films.shelf()
+    const own = shelf.find((one) => one.id === id)
+    const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
+    const ids = similar.map((near) => near.film.id)
+    const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
+    const body = videoPage({ ...film, vocabulary, similar, videos })
+    return { title: video.title, description, head, body }
+  })
+  return router
+}
+
+interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
   vocabulary: readonly TechniqueDocument[]
-  grammar: FilmGrammar
-  film: PublicFilm
   /** Films that are built alike, the nearest first. */
   similar: readonly SimilarFilm[]
   /** Of the similar films. */
   videos: ReadonlyMap<string, VideoDocument>
 }
 
-/** `/videos/{id}`: what a video does over its time. */
-export function videoPage({ video, frames, vocabulary, grammar, film, similar, videos }: VideoData): Html {
+/** What a video does over its time. */
+function videoPage({ video, frames, vocabulary, grammar, film, similar, videos }: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const { author } = video
@@ -150,9 +171,6 @@ function techniquesUsed(frames: readonly FrameDocument[], vocabulary: readonly T
 /** Every frame with its second, and a bar before each cut. */
 function storyboard(frames: readonly FrameDocument[]): Html {
   if (frames.length === 0) return html`<p class="empty">This video has no frames.</p>`
-  return html`<div class="wall storyboard">${frameSheet(frames)}</div>`
-}
-
-function frameSheet(frames: readonly FrameDocument[]): Html {
-  return html`<ol class="sheet">${frames.map((frame, n) => frameCard(frame, n + PARTS, { storyboard: true }))}</ol>`
+  const cards = frames.map((frame, n) => frameCard(frame, n + PARTS, { storyboard: true }))
+  return html`<div class="wall storyboard"><ol class="sheet">${cards}</ol></div>`
 }

@@ -1,20 +1,56 @@
+import type { Values } from '../parameters.ts'
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
-import { impliedSort, PAGE_SIZE } from '../views/parameters.ts'
+import { filterParameters, frameParameters, impliedSort, PAGE_SIZE } from '../views/parameters.ts'
 import { isWholeAsStep, SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
 import { DERIVED, DERIVED_NAMES, STORED } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
-import { type Html, html, trusted } from './html.ts'
-import {
-  FILTER_NAMES,
-  type FilterName,
-  isNarrowed,
-  omit,
-  stateOf,
-  toggled,
-  type WallValues,
-  wallUrl,
-} from './wall-address.ts'
-import { capitalized, counted, thousands, valueLabel } from './words.ts'
+import { capitalized, counted, type Html, hidden, html, thousands, trusted, valueLabel } from './html.ts'
+
+/** The parameters of `/api/frames` that make sense on a page. */
+export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
+export type WallValues = Values<typeof wallParameters>
+
+/** A copy of values without some of their names. */
+export function omit<T extends object, K extends keyof T>(values: T, ...names: K[]): Omit<T, K> {
+  const rest = { ...values }
+  for (const name of names) delete rest[name]
+  return rest
+}
+
+/** Filters, in their order in an address. */
+type FilterName = keyof typeof filterParameters
+export const FILTER_NAMES = Object.keys(filterParameters) as FilterName[]
+
+/** The address of a wall. It is the whole state. */
+export function wallUrl(values: WallValues): string {
+  const query = stateOf(values).toString()
+  return query === '' ? '/' : `/?${query}`
+}
+
+/** The query without its `?`. */
+function stateOf(values: WallValues): URLSearchParams {
+  const query = new URLSearchParams()
+  const { page = 1, ...rest } = values
+  for (const name of ['q', ...FILTER_NAMES, 'sort', 'variety'] as const)
+    for (const item of [rest[name] ?? []].flat()) query.append(name, item.replace(/^#(?=[0-9a-f]{6}$)/, ''))
+  if (page > 1) query.append('page', String(page))
+  return query
+}
+
+/** The same wall from its first page, with a value of a filter added, or taken away where it is there. */
+function toggled(values: WallValues, name: FilterName, value: string): WallValues {
+  const chosen: readonly string[] = values[name] ?? []
+  const next = chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]
+  return { ...omit(values, 'page', name), ...(next.length > 0 ? { [name]: next } : {}) }
+}
+
+export function hasFilter(values: WallValues): boolean {
+  return FILTER_NAMES.some((name) => values[name] !== undefined)
+}
+
+export function isNarrowed(values: WallValues): boolean {
+  return values.q !== undefined || hasFilter(values)
+}
 
 /** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */
 
@@ -236,7 +272,7 @@ value="${values.page ?? 1}" required> of ${thousands(pages)} <button>Go</button>
 
 /** The state of the wall as fields of a form. */
 export function stateFields(values: WallValues): Html[] {
-  return [...stateOf(values)].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+  return [...stateOf(values)].map(([name, value]) => hidden(name, value))
 }
 
 /** What narrows the wall, each with a link that takes it back. */

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { clientConfigurations } from '../../src/web/client-configurations.ts'
+import { clientConfigurations } from '../../src/web/connect-page.ts'
 import { openToolService, type ToolService } from './service.ts'
 
 /** The address and header that each ready configuration gives its client, used as the client would use them. */

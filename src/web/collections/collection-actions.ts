@@ -18,19 +18,10 @@ import {
   removeSavesWithUndo,
 } from '../../library/collections/removals.ts'
 import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
-import {
-  type ActionOptions,
-  type Actions,
-  type Asked,
-  counted,
-  type Done,
-  field,
-  frameFields,
-  frameForm,
-} from '../actions.ts'
-import { html } from '../html.ts'
+import { type ActionOptions, type Actions, type Asked, type Done, field, frameFields, frameForm } from '../actions.ts'
+import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { chooseBoard, conflictPage } from './board-forms.ts'
+import { chooseBoard, conflictPage } from './board-view.ts'
 
 /** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {

@@ -1,27 +1,24 @@
-import type { Response } from 'express'
 import { z } from 'zod'
 import { pointsForItems } from '../../http/rate-limit/budgets.ts'
-import type { Routes } from '../../http/routes.ts'
 import { findShareToken } from '../../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
-  type BoardChoice,
   findBoard,
   listBoardChoices,
   listBoards,
   loadBoard,
+  MAX_BOARD_NAME,
 } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import type { Parameters, Values } from '../../parameters.ts'
-import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
-import { type Actions, type Asked, actionRouter } from '../actions.ts'
+import { type SavedFrame, toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
+import type { Actions, Asked } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { counted, formToken, type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardPage, noteForm } from './board-view.ts'
-import { boardsPage } from './boards-view.ts'
-import { addBoardActions, addPinActions, addSaveActions } from './collection-actions.ts'
-import { addExports } from './exports.ts'
-import { savesPage } from './saves-view.ts'
+import { emptyState, exportLinks, notices, pager, pickCard, planNotice, type Told } from './parts.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
 const BOARDS_SHOWN = 24
@@ -40,12 +37,8 @@ const boardParameters = {
   shared: { schema: z.literal('1'), description: 'Shows the share link.' },
 } as const satisfies Parameters
 
-/** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
-export function collectionRouter(deps: PageDeps): Routes {
-  return actionRouter(deps, addPages, addSaveActions, addBoardActions, addPinActions, addExports)
-}
-
-function addPages(actions: Actions, deps: PageDeps): void {
+/** `/saves`, `/boards` and `/boards/{id}` of the signed-in person. */
+export function addCollectionPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
   actions.page(
@@ -62,8 +55,12 @@ function addPages(actions: Actions, deps: PageDeps): void {
     },
   )
 
+  // For the scripts of other pages: which boards there are to pin to.
   actions.page('/web/boards', 'person', { parameters: {} }, async ({ visitor, res }) => {
-    return sendBoards(res, await listBoardChoices(db, visitor.account.id))
+    const stored = await listBoardChoices(db, visitor.account.id)
+    const boards = stored.map(({ id, name, itemCount }) => ({ id, name, item_count: itemCount }))
+    res.set('Cache-Control', 'no-store').json({ boards })
+    return undefined
   })
 
   actions.page('/boards', 'person', { parameters: boardsParameters }, async ({ visitor, query }) => {
@@ -79,12 +76,6 @@ function addPages(actions: Actions, deps: PageDeps): void {
   )
 }
 
-/** For the scripts of other pages: which boards there are to pin to. */
-function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
-  const boards = stored.map(({ id, name, itemCount }) => ({ id, name, item_count: itemCount }))
-  res.set('Cache-Control', 'no-store').json({ boards })
-}
-
 async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
   const { visitor, param, query } = asked
@@ -92,8 +83,7 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
   const at = { accountId: visitor.account.id, boardId: param('id') }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
-  const skip = (page - 1) * BOARD_PAGE
-  const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip })
+  const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
   const board = await toBoardWithItems(deps, stored)
   const token = board.shared_at === null ? null : await findShareToken(db, at)
   const noted = note === undefined ? undefined : board.items.find((item) => item.id === note)
@@ -105,7 +95,6 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
         total: stored.board.itemCount,
         version,
         page,
-        first: skip,
         arranging: arrange !== undefined,
         link: token && `${deps.publicUrl}/shared/${token}`,
         showLink: shared !== undefined,
@@ -119,3 +108,69 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
     body,
   }
 }
+
+interface ListData {
+  visitor: Visitor
+  /** The cursors of this page and of the next one. */
+  after: string | undefined
+  next: string | null
+  told: Told
+}
+
+interface SavesData extends ListData {
+  frames: readonly SavedFrame[]
+  total: number
+}
+
+/** `/saves`: everything a person saved, newest first. */
+function savesPage({ visitor, frames, total, after, next, told }: SavesData): Html {
+  return html`<h1>Saves</h1>
+${notices(visitor, told)}${planNotice(visitor)}
+<p class="lead">${counted(total, 'frame')}, newest first.</p>
+${total === 0 ? NO_SAVES : html`<div class="tools">${exportLinks('/saves/export')}</div>`}
+<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}
+  <span data-count>Selected frames:</span>
+  <button formaction="/web/pins">Pin to a board</button>
+  <button formaction="/web/unsaves" data-removes>Remove</button>
+</form>
+<ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'picked' }))}</ol>
+${pager('/saves', after, next)}`
+}
+
+const NO_SAVES = emptyState(
+  'What you save will be here',
+  html`The newest comes first. Open a frame on the wall and press <kbd>s</kbd> or <b>Save</b>; a long press or
+  <kbd>x</kbd> selects several.`,
+)
+
+type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
+
+/** `/boards`: a person's boards, newest first, and a form for another. */
+function boardsPage({ visitor, boards, after, next, told }: ListData & { boards: readonly ShownBoard[] }): Html {
+  return html`<h1>Boards</h1>
+${notices(visitor, told)}${planNotice(visitor)}
+<form class="inline" method="post" action="/web/boards">${formToken(visitor)}
+  <label for="name">New board</label>
+  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
+  <button class="primary">Make</button>
+</form>
+${boards.length === 0 && after === undefined && NO_BOARDS}
+<ul class="boards">${boards.map(boardCard)}</ul>
+${pager('/boards', after, next)}`
+}
+
+const NO_BOARDS = emptyState(
+  'Your boards will be here',
+  html`A board keeps frames in your order, each with a note. Name one above, or open a frame on the wall and
+  press <kbd>b</kbd> or <b>Board</b>.`,
+)
+
+function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {
+  return html`<li><a href="/boards/${id}">
+  <span class="covers">${cover_urls.map(cover)}</span>
+  <span class="name">${name}</span>
+  <span class="hint">${counted(item_count, 'frame')}${shared_at !== null && ', shared'}</span>
+</a></li>`
+}
+
+const cover = (url: string) => html`<img src="${url}" alt="" width="160" height="90" loading="lazy">`

@@ -1,9 +1,7 @@
 import type { PinnedFrame, SavedFrame } from '../../views/collections.ts'
-import { counted, formToken, hidden } from '../actions.ts'
 import { exportList } from '../film-panels.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, trusted } from '../html.ts'
-import { clock } from '../words.ts'
+import { clock, counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
 
 /** What the pages of saves and boards share. */
 

@@ -1,22 +1,14 @@
 import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
-import { counted } from '../actions.ts'
 import { altOf, thumb } from '../frame-card.ts'
-import { type Html, html, trusted } from '../html.ts'
-import { clock, thousands, valueLabel } from '../words.ts'
+import { clock, counted, type Html, html, thousands, trusted, valueLabel } from '../html.ts'
 import { bar, legend, lineChart } from './chart.ts'
 import { ago, dollars, operatorHead, span } from './parts.ts'
 
 /** Figures by day. */
-export interface Days {
-  saves: FigureRow[]
-  activity: FigureRow[]
-  videos: FigureRow[]
-  model: FigureRow[]
-  searches: FigureRow[]
-}
+export type Days = Record<'saves' | 'activity' | 'videos' | 'model' | 'searches', FigureRow[]>
 
-export interface AnalyticsFigures extends Days {
+export interface AnalyticsFigures extends Days, Record<'failures' | 'stages' | 'models' | 'terms', FigureRow[]> {
   from: string
   to: string
   /** The one that is shown. */
@@ -24,10 +16,6 @@ export interface AnalyticsFigures extends Days {
   /** As many days before. */
   before: Days
   countedThrough: string | null
-  failures: FigureRow[]
-  stages: FigureRow[]
-  models: FigureRow[]
-  terms: FigureRow[]
   top: Record<'frame' | 'brand' | 'technique' | 'subject', FigureRow[]>
   /** Of the top frames, those that are still in the library. */
   frames: ReadonlyMap<string, ShownFrame>
@@ -51,9 +39,9 @@ ${totals(figures)}
 ${chartSection(figures)}
 ${topFrames(figures)}
 <div class="columns">
-${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
-${topTable('Techniques', 'Technique', figures.top.technique, techniqueLink)}
-${topTable('Subjects', 'Subject', figures.top.subject, subjectLink)}
+${topTable('Brand', figures.top.brand, 'author')}
+${topTable('Technique', figures.top.technique, 'technique')}
+${topTable('Subject', figures.top.subject, 'subject')}
 <section><h2>Searches without a good result</h2>
 ${barTable(['Search', 'Searches'], terms.map(termBar), 'Every search found a frame with all of its words.')}
 <p class="hint">Weak: the best frame lacks a word. Only searches that reach the engine.
@@ -228,18 +216,17 @@ ${figures}</li>`
   return html`<section><h2>Top frames</h2><ol class="top-frames">${cards}</ol></section>`
 }
 
-const brandLink = (key: string): Html => html`<a href="/?author=${encodeURIComponent(key)}">${key}</a>`
-const subjectLink = (key: string): Html => html`<a href="/?subject=${encodeURIComponent(key)}">${valueLabel(key)}</a>`
-const techniqueLink = (key: string): Html =>
-  html`<a href="/?technique=${encodeURIComponent(key)}">${valueLabel(key)}</a>`
+/** To the frames of the wall with a value. */
+const wallLink = (filter: string, key: string): Html =>
+  html`<a href="/?${filter}=${encodeURIComponent(key)}">${filter === 'author' ? key : valueLabel(key)}</a>`
 
-function topTable(title: string, heading: string, rows: readonly FigureRow[], link: (key: string) => Html): Html {
+function topTable(heading: string, rows: readonly FigureRow[], filter: string): Html {
   const bars = rows.map(({ key, saves, pins }) => ({
-    cells: [key === null ? html`<span class="hint">none named</span>` : link(key), saves, pins],
+    cells: [key === null ? html`<span class="hint">none named</span>` : wallLink(filter, key), saves, pins],
     value: Number(saves) + Number(pins),
   }))
   const none = 'Nothing was saved or pinned in these days.'
-  return html`<section><h2>${title}</h2>${barTable([heading, 'Saves', 'Pins'], bars, none)}</section>`
+  return html`<section><h2>${heading}s</h2>${barTable([heading, 'Saves', 'Pins'], bars, none)}</section>`
 }
 
 interface Bar {

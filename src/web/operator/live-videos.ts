@@ -1,3 +1,4 @@
+import { EventEmitter, on } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, gt, inArray } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
@@ -7,7 +8,7 @@ import { findEnd } from '../../events/read.ts'
 import type { LogTail } from '../../events/tail.ts'
 import { countByStatus, findVideoPictures, reportVideos } from '../../library/videos/video-status.ts'
 import type { Logger } from '../../logger.ts'
-import { countLinks, SHOWN, type StatusCounts, videoRow } from './videos-view.ts'
+import { countLinks, SHOWN, videoRow } from './videos-view.ts'
 
 /**
  * Events that change a video's row. Progress within a stage is no event: it is read from the rows of unfinished videos.
@@ -28,30 +29,14 @@ const TICK_MS = 1_000
 /** Rows of one message; the rest comes with the next. */
 const MAX_ROWS = 100
 
-/** What changed, as a message of `text/event-stream`, for any number of lookers. */
-export interface LiveVideos {
-  follow(signal: AbortSignal): AsyncGenerator<string>
-}
-
-interface Looker {
-  waiting: string[]
-  /** The process stops. */
-  ended: boolean
-  wake: () => void
-}
+const toMessage = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** One reader for the whole process. It runs only while a page is open. */
-export function openLiveVideos({ db, tail, logger }: { db: Db; tail: LogTail; logger: Logger }): LiveVideos {
-  const lookers = new Set<Looker>()
+export function openLiveVideos({ db, tail, logger }: { db: Db; tail: LogTail; logger: Logger }) {
+  /** `told` for each message, `ended` where the reader stops by itself. */
+  const reader = new EventEmitter().setMaxListeners(0)
+  const tell = (name: string, data: object) => void reader.emit('told', toMessage(name, data))
   let stop: AbortController | undefined
-
-  function tell(name: string, data: object): void {
-    const message = `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
-    for (const looker of lookers) {
-      looker.waiting.push(message)
-      looker.wake()
-    }
-  }
 
   function start(): void {
     const own = new AbortController()
@@ -62,41 +47,30 @@ export function openLiveVideos({ db, tail, logger }: { db: Db; tail: LogTail; lo
         // Those who look connect again, to another process or to a reader that works.
         if (own.signal.aborted) return
         stop = undefined
-        for (const looker of lookers) {
-          looker.ended = true
-          looker.wake()
-        }
+        reader.emit('ended')
       })
   }
 
   return {
-    async *follow(signal) {
-      const looker: Looker = { waiting: ['event: hello\ndata: {}\n\n'], ended: false, wake: () => undefined }
-      lookers.add(looker)
+    /** What changed, as messages of `text/event-stream`, for any number of lookers. */
+    async *follow(signal: AbortSignal): AsyncGenerator<string> {
+      if (signal.aborted) return
+      const messages = on(reader, 'told', { signal, close: ['ended'] })
       if (!stop) start()
       try {
-        while (!signal.aborted && !looker.ended) {
-          const text = looker.waiting.splice(0).join('')
-          if (text !== '') yield text
-          else await untilWoken(looker, signal)
-        }
+        yield toMessage('hello', {})
+        for await (const [message] of messages) yield message as string
+      } catch (error) {
+        if (!signal.aborted) throw error
       } finally {
-        lookers.delete(looker)
-        if (lookers.size === 0) {
+        await messages.return?.()
+        if (reader.listenerCount('told') === 0) {
           stop?.abort()
           stop = undefined
         }
       }
     },
   }
-}
-
-function untilWoken(looker: Looker, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    looker.wake = resolve
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    if (looker.waiting.length > 0 || looker.ended || signal.aborted) resolve()
-  })
 }
 
 interface Run {
@@ -134,7 +108,7 @@ async function run({ db, tail, tell, signal }: Run): Promise<void> {
         tell('videos', await changesOf(db, ids, added))
         for (const id of ids) changed.delete(id)
       }
-      const counts = await countsHtml(db)
+      const counts = countLinks(await countByStatus(db)).join('')
       if (counts !== told) tell('counts', { html: counts })
       told = counts
     } catch {
@@ -167,9 +141,4 @@ async function changesOf(db: Db, ids: readonly string[], added: Set<string>) {
   )
   const fresh = ids.filter((id) => added.delete(id))
   return { rows, added: fresh }
-}
-
-async function countsHtml(db: Db): Promise<string> {
-  const counts: StatusCounts = await countByStatus(db)
-  return countLinks(counts).join('')
 }

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import type { FrameRow } from '../../db/schema/frames.ts'
 import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
+import { CLOSED_LISTS, storedValue } from '../../library/frames/frames.ts'
 import {
+  type Agreement,
   acceptReview,
   findAgreement,
   frameToReview,
@@ -16,12 +19,12 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
-import { ANNOTATED } from '../../vocabulary.ts'
-import { type Actions, counted, field } from '../actions.ts'
-import { type Html, html } from '../html.ts'
+import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { type Actions, field } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { capitalized, clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
-import { agreementList, type Judged, reviewForm } from './review-view.ts'
 
 const PLACE = /^([01])\.([0-9.e-]{1,24})\.([0-9A-Za-z-]{1,64})$/
 const JUDGED = z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{0,120}$/)
@@ -67,7 +70,7 @@ export function addReviewPages(actions: Actions, deps: PageDeps): void {
       const back = frame !== undefined && attributes !== undefined ? { frame, attributes } : undefined
       const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
       const body = html`${operatorHead('review', 'Review')}
-<div id="review"${second && html` data-next-image="${await imageOf(deps, second)}"`}>
+<div id="review"${second && html` data-next-image="${await imageOf(deps, second.row.id)}"`}>
 ${takenNotice(others)}${form ?? EMPTY}</div>
 ${agreementList(agreement)}`
       return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
@@ -80,7 +83,7 @@ ${agreementList(agreement)}`
     const found = await frameToReview(db, param('id'))
     const here = `/operator/review/${found.row.id}`
     const judged = await judgedOf(deps, found)
-    const form = reviewForm({ visitor, ...judged, back: undefined, here, nextPath: here, texts: true })
+    const form = reviewForm({ visitor, ...judged, here, nextPath: here, texts: true })
     const body = html`${operatorHead('review', 'Correct a frame')}
 ${kept !== undefined && keptNotice(kept, found.row.id)}<div id="review">${form}</div>`
     return { title: 'Correct a frame', current: 'operator', wide: true, modules: ['review.js'], body }
@@ -112,21 +115,15 @@ function keptNotice(kept: number, id: string): Html {
 const EMPTY = html`<p class="empty">Nothing waits for a look: every frame of the newest videos was reviewed.
 <a href="/operator/review">Begin again</a></p>`
 
-async function judgedOf(deps: PageDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>): Promise<Judged> {
-  const { active } = await loadVocabulary(deps.db)
+/** What is shown of a frame. `proposed`: techniques outside the vocabulary that annotators proposed. */
+async function judgedOf(deps: PageDeps, { row, proposed }: Omit<ReviewFrame, 'place'>) {
+  const { active: techniques } = await loadVocabulary(deps.db)
   const video = await findVideo(deps.db, row.videoId)
-  const image = await imageOf(deps, { row })
-  return {
-    row,
-    proposed,
-    image,
-    title: video?.title ?? '',
-    techniques: active.map(({ slug, name }) => ({ slug, name })),
-  }
+  return { row, proposed, image: await imageOf(deps, row.id), title: video?.title ?? '', techniques }
 }
 
-async function imageOf({ search, publicUrl }: PageDeps, { row }: Pick<ReviewFrame, 'row'>): Promise<string> {
-  const [document] = await search.framesByIds([row.id])
+async function imageOf({ search, publicUrl }: PageDeps, id: string): Promise<string> {
+  const [document] = await search.framesByIds([id])
   return document ? publicUrl + document.image_path : ''
 }
 
@@ -155,16 +152,14 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
       ...(locked.length > 0 || taken.length === 0 ? { undo: `${at.frameId}:${locked.join(',')}` } : {}),
       ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
     }
-    const to = telling(next, told)
-    return { json: { attributes: locked, taken }, to }
+    return { json: { attributes: locked, taken }, to: telling(next, told) }
   })
 
   actions.action({ path: '/web/review/:id/undo', who: 'operator', body: TakeBack }, async (asked) => {
     const { visitor, body, param } = asked
     const at = { frameId: param('id'), accountId: visitor.account.id }
     const attributes = await takeBackReview(db, { ...at, attributes: body.attributes.split(',') })
-    const to = telling(body.next, { at: at.frameId })
-    return { json: { attributes }, to }
+    return { json: { attributes }, to: telling(body.next, { at: at.frameId }) }
   })
 
   // Every value of one frame, texts too. An empty field that a person had set goes back to the annotators.
@@ -180,4 +175,118 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
 function telling(path: string, told: Readonly<Record<string, string>>): string {
   const query = Object.entries(told).map(([name, value]) => `${name}=${value}`)
   return `${path}${path.includes('?') ? '&' : '?'}${query.join('&')}`
+}
+
+interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
+  visitor: Visitor
+  /** The judgement before, which can be taken back. */
+  back?: { frame: string; attributes: string } | undefined
+  /** The address of this page, and of the one behind it. */
+  here: string
+  nextPath: string
+  place?: ReviewPlace | undefined
+  /** Also the texts: for one frame that is corrected on purpose. */
+  texts?: boolean
+}
+
+const LISTS = Object.entries(CLOSED_LISTS) as [AnnotatedAttribute, readonly string[]][]
+const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+const LABELS: Partial<Record<AnnotatedAttribute, string>> = {
+  zone: 'Face zone',
+  steal: 'Worth taking',
+  on_screen_text: 'On screen',
+}
+const labelOf = (name: AnnotatedAttribute) => LABELS[name] ?? capitalized(name.replaceAll('_', ' '))
+
+/** One frame, large, with its values as chips. Number keys choose, Enter accepts, `u` takes back. */
+function reviewForm(data: ReviewData): Html {
+  const { row, image, title, visitor, texts = false, nextPath, back, place } = data
+  const action = texts ? `/web/frames/${row.id}/correct` : `/web/review/${row.id}`
+  const at = `${title}, ${clock(row.tMs / 1_000)}`
+  return html`${back && undoForm(visitor, back, data.here)}
+<div class="review">
+<figure><a href="/frames/${row.id}"><img src="${image}" alt="${row.caption ?? at}" width="${row.width}"
+height="${row.height}"></a><figcaption class="hint">${at}${place && html` · ${whyOf(place)}`}</figcaption></figure>
+<form method="post" action="${action}" data-review>${formToken(visitor)}
+${hidden('next', nextPath)}
+${LISTS.map(([name, values]) => choices(data, name, values))}
+${technique(data)}
+${texts && TEXTS.map((name) => textField(row, name))}
+<div class="tools"><button class="primary" data-accept>${texts ? 'Keep' : 'Accept'} <kbd>Enter</kbd></button>
+${!texts && html`<a href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
+${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
+</form></div>`
+}
+
+function whyOf({ rank, confidence }: ReviewPlace): string {
+  if (rank === 0) return 'a value outside the lists or the vocabulary'
+  return confidence === 0 ? 'a value is missing' : `least certain value: ${Math.round(confidence * 100)} %`
+}
+
+function undoForm(visitor: Visitor, { frame, attributes }: { frame: string; attributes: string }, here: string): Html {
+  return html`<form class="notice done" method="post" action="/web/review/${frame}/undo" data-undo role="status">
+${formToken(visitor)}${hidden('attributes', attributes)}${hidden('next', here)}Accepted.
+<button class="quiet">Undo <kbd>u</kbd></button></form>`
+}
+
+/** Where a value comes from and how sure it is. */
+function origin(row: FrameRow, name: AnnotatedAttribute): Html {
+  const { value, provenance } = storedValue(row, name)
+  if (!provenance) return html`<span class="hint">no answer</span>`
+  if (provenance.source === 'person') return html`<span class="hint">set by a person</span>`
+  const sure = provenance.confidence !== null && ` ${Math.round(provenance.confidence * 100)} %`
+  const why = value === null && provenance.reason !== undefined && `: ${provenance.reason}`
+  return html`<span class="hint">${provenance.source}${sure}${why}</span>`
+}
+
+function choices({ row, texts }: ReviewData, name: AnnotatedAttribute, values: readonly string[]): Html {
+  const { value, provenance } = storedValue(row, name)
+  const locked = provenance?.source === 'person' && !texts
+  return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
+<legend>${labelOf(name)} ${origin(row, name)}</legend>${was(row, name, texts)}
+<div class="values">${values.map(
+    (one, n) =>
+      html`<label class="value"><input type="radio" name="${name}" value="${one}"${
+        one === value && trusted(' checked')
+      }><span>${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${one}</span></label>`,
+  )}</div></fieldset>`
+}
+
+/** The value that the form began with: only what a person changed is theirs. */
+function was(row: FrameRow, name: AnnotatedAttribute, texts: boolean | undefined): Html | false {
+  return texts === true && hidden(`was-${name}`, storedValue(row, name).value ?? '')
+}
+
+function technique({ row, proposed, techniques, texts }: ReviewData): Html {
+  const { value, provenance } = storedValue(row, 'technique')
+  const locked = provenance?.source === 'person' && !texts
+  return html`<div class="field"><label for="technique">Technique ${origin(row, 'technique')}</label>
+${was(row, 'technique', texts)}
+<select id="technique" name="technique"${locked && trusted(' disabled')}><option value="">none</option>${options(
+    techniques.map(({ slug, name }) => [slug, name]),
+    value,
+  )}</select>
+${
+  proposed.length > 0 &&
+  html`<p class="notice">A model proposed ${proposed.join(', ')}, outside the vocabulary.
+<a href="/operator/techniques">Decide</a></p>`
+}</div>`
+}
+
+function textField(row: FrameRow, name: (typeof TEXTS)[number]): Html {
+  const value = storedValue(row, name).value ?? ''
+  return html`<div class="field"><label for="${name}">${labelOf(name)} ${origin(row, name)}</label>
+${was(row, name, true)}<textarea id="${name}" name="${name}" rows="2" maxlength="2000">${value}</textarea></div>`
+}
+
+/** How often people chose what the machine had said. */
+function agreementList(agreement: readonly Agreement[]): Html {
+  const judged = agreement.filter((one) => one.judged > 0)
+  if (judged.length === 0) return html`<div id="agreement"></div>`
+  return html`<section id="agreement"><h2>Agreement with the model</h2>
+<dl>${judged.map(({ attribute, judged, agreed }) => {
+    const share = Math.round((agreed / judged) * 100)
+    return html`<div><dt>${labelOf(attribute)}</dt><dd>${share} % of ${counted(judged, 'judged value')}
+<meter min="0" max="100" value="${share}" aria-label="${labelOf(attribute)}: ${share} %"></meter></dd></div>`
+  })}</dl></section>`
 }

@@ -7,8 +7,8 @@ import { databaseBytes, findVisionErrors, type VisionErrors } from '../../librar
 import { describeEndpoints } from '../../library/webhooks/describe.ts'
 import { listEndpoints } from '../../library/webhooks/endpoints.ts'
 import type { JobCounts } from '../../queue/job-counts.ts'
-import { type Actions, counted } from '../actions.ts'
-import { type Html, html } from '../html.ts'
+import type { Actions } from '../actions.ts'
+import { counted, type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 

@@ -1,9 +1,7 @@
 import type { Suggestion } from '../../library/frames/technique-suggestions.ts'
 import { MAX_TECHNIQUE, type TechniqueUsage } from '../../library/techniques/techniques.ts'
-import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, options, trusted } from '../html.ts'
-import { capitalized } from '../words.ts'
+import { capitalized, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
 import { operatorHead } from './parts.ts'
 
 /** Thumbnails by frame id. */
@@ -98,7 +96,7 @@ ${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></for
 </div></li>`
 }
 
-const nameOf = (slug: string) => slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ')
+const nameOf = (slug: string) => capitalized(slug.replaceAll('-', ' '))
 
 function techniqueSelect(name: string, id: string, techniques: readonly { slug: string; name: string }[]): Html {
   const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name)).map((one) => [one.slug, one.name] as const)

@@ -1,19 +1,38 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
+import { AppError } from '../../errors.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { operatorSessions } from '../../library/accounts/sessions.ts'
-import { findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
+import { findAnnotatorStatus, requireAnnotator } from '../../library/annotator/active-annotator.ts'
+import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
+import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
 import { sha256 } from '../../library/ids.ts'
-import { countByStatus, findVideoPictures, listVideos, reportVideo } from '../../library/videos/video-status.ts'
+import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
+import {
+  countByStatus,
+  findVideoPictures,
+  listVideos,
+  reportVideo,
+  reportVideos,
+} from '../../library/videos/video-status.ts'
 import type { Parameters } from '../../parameters.ts'
-import type { Actions } from '../actions.ts'
-import { type Html, html } from '../html.ts'
+import { type Actions, type Asked, type Done, field } from '../actions.ts'
+import { wantsJson } from '../guard.ts'
+import { counted, type Html, html, thousands } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { counted, thousands } from '../words.ts'
 import { openLiveVideos } from './live-videos.ts'
 import { ago } from './parts.ts'
-import { noticeOf } from './video-actions.ts'
-import { SHOWN, type ShownList, VIDEOS_PAGE, videoPage, videosPage } from './videos-view.ts'
+import {
+  type AgainChoice,
+  deletePage,
+  reannotatePage,
+  refusedPage,
+  SHOWN,
+  type ShownList,
+  VIDEOS_PAGE,
+  videoPage,
+  videosPage,
+} from './videos-view.ts'
 
 const whole = z.coerce.number().int().min(0)
 const parameters = {
@@ -24,7 +43,7 @@ const parameters = {
   n: { schema: whole, description: 'Told: to how many.' },
 } as const satisfies Parameters
 
-/** `/operator`, `/operator/videos/{id}` and their live changes. */
+/** `/operator`, `/operator/videos/{id}`, their live changes, and what operators do with one video or many. */
 export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const { db, maxUploadBytes, assets, streams } = deps
   const live = openLiveVideos(deps)
@@ -42,38 +61,24 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
       db,
       videos.map(({ id }) => id),
     )
-    const hashWorker = assets.url('hash-worker.js')
-    const notice = noticeOf(told)
-    const body = videosPage({
-      visitor,
-      videos,
-      pictures,
-      counts,
-      shown: show,
-      page,
-      notice,
-      maxUploadBytes,
-      hashWorker,
-      problem,
-    })
+    const listed = { visitor, videos, pictures, counts, shown: show, page, notice: noticeOf(told), problem }
+    const body = videosPage({ ...listed, maxUploadBytes, hashWorker: assets.url('hash-worker.js') })
     return { title: 'Videos', current: 'operator', wide: true, modules: ['console.js', 'uploads.js'], body }
   })
 
   actions.page('/operator/videos/:id', 'operator', { parameters: {} }, async ({ visitor, param }) => {
     const video = await reportVideo(db, param('id'))
-    return {
-      title: video.title,
-      current: 'operator',
-      wide: true,
-      modules: ['console.js'],
-      body: videoPage(visitor, video, (await findVideoPictures(db, [video.id])).get(video.id)),
-    }
+    const body = videoPage(visitor, video, (await findVideoPictures(db, [video.id])).get(video.id))
+    return { title: video.title, current: 'operator', wide: true, modules: ['console.js'], body }
   })
 
   actions.page('/web/events', 'operator', { parameters: {} }, async ({ visitor, req, res }) => {
     await streams.send({ req, res }, { holder: sha256(visitor.token), guard, messages: live.follow })
     return undefined
   })
+
+  const cost = (wish: Wish) => wish.ids.length * (asksFirst(wish) ? POINTS.read : POINTS.write)
+  actions.action({ path: '/web/operator/videos', who: 'operator', body: Wish, cost }, (asked) => act(deps, asked))
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
@@ -94,4 +99,79 @@ async function problemOf({ db, vision }: PageDeps): Promise<Html | false> {
 <p>Set these two, then start the service again. Any endpoint that speaks the OpenAI protocol will do.</p>
 <pre><code>VISION_BASE_URL=https://api.openai.com/v1
 VISION_MODEL=gpt-5-mini</code></pre></details>`
+}
+
+const MAX_VIDEOS = 500
+const ACTS = { retry: 'queued again', cancel: 'cancelled', delete: 'deleted', reannotate: 'asked for again' } as const
+type Act = keyof typeof ACTS
+
+/** `one` is `<act>:<id>`, from a row's own buttons; else `act` and the selected `video` fields. */
+const Wish = z
+  .object({ one: field.filled, act: field.text, video: field.list, sure: field.flag, frames: field.text })
+  .transform(({ one, act, video, ...rest }) => {
+    const [only, id = ''] = one?.split(':') ?? []
+    return only === undefined ? { ...rest, act, ids: video } : { ...rest, act: only, ids: [id] }
+  })
+  .refine(({ act }) => Object.hasOwn(ACTS, act), `act must be one of ${Object.keys(ACTS).join(', ')}`)
+  .refine(({ ids }) => ids.length > 0, 'No video is selected. Select one or more first.')
+  .refine(({ ids }) => ids.length <= MAX_VIDEOS, `Select at most ${MAX_VIDEOS} videos at once.`)
+type Wish = z.output<typeof Wish>
+
+/** Whether the answer is a page that asks: what deletes or costs says so first. */
+const asksFirst = ({ act, sure }: Wish) => (act === 'delete' || act === 'reannotate') && !sure
+
+async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done> {
+  const { db } = deps
+  const { visitor, body: wish } = asked
+  const { ids } = wish
+  const act = wish.act as Act
+  if (act === 'delete' && asksFirst(wish)) {
+    const body = deletePage(visitor, ids, await whatGoesWith(db, ids))
+    return { page: { title: 'Delete', current: 'operator', body } }
+  }
+  if (act === 'reannotate') {
+    if (asksFirst(wish))
+      return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
+    const { version } = await requireAnnotator(db)
+    const again = wish.frames === 'all'
+    const size = await sizeOfReannotation(db, version, { videoIds: ids, again })
+    await asked.charge(pointsForItems(size.frames))
+    const frames = await requestReannotation(db, version, { videoIds: ids, again })
+    return { json: { frames }, to: `/operator?done=reannotate&n=${frames}` }
+  }
+  const one = { retry: retryVideo, cancel: cancelVideo, delete: deleteVideo }[act]
+  const refused: { id: string; reason: string }[] = []
+  for (const id of ids)
+    await one(db, id).catch((error: unknown) => {
+      if (!(error instanceof AppError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error
+      refused.push({ id, reason: error.message })
+    })
+  const done = ids.length - refused.length
+  const json = { done, refused }
+  if (refused.length === 0) return { json, to: `/operator?done=${act}&n=${done}` }
+  if (ids.length === 1) throw new AppError('conflict', refused[0]!.reason)
+  if (wantsJson(asked.req) && act !== 'delete') return { json, to: '/operator' }
+  const titles = new Map((await reportVideos(db, ids)).map(({ id, title }) => [id, title]))
+  const named = refused.map(({ id, reason }) => ({ title: titles.get(id) ?? id, reason }))
+  const body = refusedPage(`${counted(done, 'video')} ${ACTS[act]}, ${refused.length} not:`, named)
+  return { page: { title: 'Not all of it', current: 'operator', body }, status: 409 }
+}
+
+/** The result of an action, in the address of the list. */
+function noticeOf({ done, n, queued }: { done?: string; n?: number; queued?: number }): string | undefined {
+  if (queued !== undefined) return `${counted(queued, 'video')} queued.`
+  if (done === undefined || n === undefined || !Object.hasOwn(ACTS, done)) return undefined
+  const what = done === 'reannotate' ? 'frame' : 'video'
+  return `${counted(n, what)} ${ACTS[done as Act]}.`
+}
+
+async function againPage({ db }: PageDeps, visitor: Asked['visitor'], ids: readonly string[]) {
+  const active = await requireAnnotator(db)
+  const choose = async (filter: ReannotationFilter): Promise<AgainChoice> => {
+    const { frames, locked_frames: locked } = await sizeOfReannotation(db, active.version, filter)
+    return { frames, locked, cost: await expectedCostOfFrames(db, active.model, frames) }
+  }
+  const fresh = await choose({ videoIds: ids })
+  const all = await choose({ videoIds: ids, again: true })
+  return reannotatePage(visitor, ids, { annotator: active.version, fresh, all })
 }

@@ -1,9 +1,7 @@
 import type { Loss } from '../../library/videos/lifecycle.ts'
 import type { VideoReport } from '../../library/videos/video-status.ts'
-import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { type Html, html, safeUrl, trusted } from '../html.ts'
-import { capitalized, thousands } from '../words.ts'
+import { capitalized, counted, formToken, type Html, hidden, html, safeUrl, thousands, trusted } from '../html.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 export const VIDEOS_PAGE = 50
@@ -205,7 +203,7 @@ type Stage = VideoReport['stages'][number]
 /** What may be done with a video, by its status. */
 const ALLOWED = {
   retry: ['failed', 'cancelled'],
-  cancel: ['queued', 'fetching', 'extracting', 'annotating'],
+  cancel: SHOWN.working,
 } as const satisfies Record<string, readonly VideoReport['status'][]>
 
 /**
