@@ -12,8 +12,7 @@ import { toShownAddress } from '../video/source/shown-address.ts'
 import { findSource } from '../video/source/source.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { type CommandContext, parseInteger, requireKnown, withContext } from './context.ts'
-import { CliError, usage } from './failure.ts'
-import { similarNames } from './similar-names.ts'
+import { CliError, similarNames, usage } from './failure.ts'
 import { addExamples, print, say } from './terminal.ts'
 import { followVideos } from './videos.ts'
 
@@ -28,13 +27,19 @@ interface AddOptions {
   json?: boolean
 }
 
-interface Outcome {
+interface VideoEntry {
   source: string
+  details: SubmissionDetails
+  /** Its line in a CSV file, or its number in a JSON array. Both from 1. */
   line?: number
   entry?: number
+  /** Why the entry cannot be used. */
+  error?: string
+}
+
+interface Outcome extends Omit<VideoEntry, 'details'> {
   video?: { id: string; status: VideoStatus; title: string }
   created?: boolean
-  error?: string
 }
 
 export function defineAdd(command: Command): void {
@@ -151,16 +156,6 @@ async function follow({ db }: CommandContext, outcomes: Outcome[], quiet: boolea
   }
 }
 
-export interface VideoEntry {
-  source: string
-  details: SubmissionDetails
-  /** Its line in a CSV file, or its number in a JSON array. Both from 1. */
-  line?: number
-  entry?: number
-  /** Why the entry cannot be used. */
-  error?: string
-}
-
 const COLUMNS = ['source', 'title', 'author', 'platform']
 
 const ListEntry = z.object({
@@ -176,17 +171,13 @@ type Place = { line: number } | { entry: number }
  * Reads a list for `frames add --from`. An entry's own details win over the shared ones.
  * @throws CliError for a list that cannot be understood as a whole
  */
-export async function readVideoList(path: string, shared: SubmissionDetails): Promise<VideoEntry[]> {
+async function readVideoList(path: string, shared: SubmissionDetails): Promise<VideoEntry[]> {
   const content = await readFile(path, 'utf8').catch(() => {
     throw usage(`The list ${path} cannot be read.`)
   })
   if (content.trimStart().startsWith('['))
     return parseJsonList(content).map((entry, index) => toVideoEntry(entry, { entry: index + 1 }, shared))
   return (await parseCsvList(content)).map(({ record, line }) => toVideoEntry(record, { line }, shared))
-}
-
-function parsePlatform(given: string | undefined): Platform | undefined {
-  return given === undefined ? undefined : requireKnown('platform', given, PLATFORMS)
 }
 
 function toVideoEntry(entry: unknown, place: Place, shared: SubmissionDetails): VideoEntry {
@@ -201,7 +192,7 @@ function toVideoEntry(entry: unknown, place: Place, shared: SubmissionDetails): 
       ...shared,
       title: title || undefined,
       author: author || shared.author,
-      platform: parsePlatform(platform || undefined) ?? shared.platform,
+      platform: platform ? requireKnown('platform', platform, PLATFORMS) : shared.platform,
     }
     return { source, details, ...place }
   } catch (error) {

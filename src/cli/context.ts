@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import { makeFolder } from '../backup/place.ts'
 import { type Config, ConfigError, isLoopback, parseConfig } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { createLogger, type Logger } from '../logger.ts'
@@ -17,15 +18,19 @@ export type RunFile = z.infer<typeof RunFile>
 /** The local service that runs on this DATA_DIR, from `run.json`. */
 export function readRunFile(dataDir: string): RunFile | undefined {
   try {
-    const parsed = RunFile.safeParse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
-    if (!parsed.success) return undefined
-    process.kill(parsed.data.pid, 0)
-    return parsed.data
+    const running = RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
+    return isAlive(running.pid) ? running : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
   } catch (error) {
     // EPERM: the process exists and belongs to another user.
-    if ((error as NodeJS.ErrnoException).code === 'EPERM')
-      return RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
-    return undefined
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
@@ -136,9 +141,46 @@ export function requireKnown<T extends string>(kind: string, given: string, know
   return found
 }
 
+/** Reads a comma-separated list of the `known` values. `offered`: what a refusal lists. */
+export function listParser<T extends string>(kind: string, known: readonly T[], offered = known.join(', ')) {
+  return (text: string): T[] =>
+    text.split(',').map((part) => {
+      const found = known.find((one) => one === part.trim())
+      if (!found) throw new InvalidArgumentError(`"${part}" is not ${kind}. Use ${offered}.`)
+      return found
+    })
+}
+
 export function parseInteger(option: string, given: string, { min, max }: { min: number; max: number }): number {
   const value = Number(given)
   if (!Number.isInteger(value) || value < min || value > max)
     throw usage(`${option} must be a whole number from ${min} to ${max}.`)
   return value
+}
+
+/** Fails at the start, instead of with every video. @throws CliError with what to do */
+export function requireWritable(folder: string): void {
+  try {
+    makeFolder(folder)
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const text = describeAccess(error)
+    if (text) throw new CliError(text)
+    throw error
+  }
+}
+
+/** One line for a file or folder that this process may not use; undefined for another failure. */
+export function describeAccess(error: unknown): string | undefined {
+  const { code, path, syscall } = error as NodeJS.ErrnoException
+  if (path === undefined) return undefined
+  if (code === 'EROFS') return `${path} is on a read-only file system. Mount a folder for DATA_DIR that can be written.`
+  if (syscall === 'mkdir' && ['ENOENT', 'EEXIST', 'ENOTDIR'].includes(String(code)))
+    return `No folder can be made at ${path}. Set DATA_DIR to another folder.`
+  if (code !== 'EACCES' && code !== 'EPERM') return undefined
+  const user = process.getuid?.() ?? 'unknown'
+  return (
+    `User ${user} may not write ${path}. Give the folder of DATA_DIR to this user: ` +
+    `on the machine that holds it, run chown -R ${user} on it.`
+  )
 }

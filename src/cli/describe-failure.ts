@@ -4,8 +4,8 @@ import { isConnectionLoss } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { LocalFailure } from '../local/processes.ts'
 import { scrub } from '../logger.ts'
+import { describeAccess } from './context.ts'
 import { CliError, EXIT } from './failure.ts'
-import { describeAccess } from './require-writable.ts'
 
 interface Failure {
   text: string

@@ -5,7 +5,6 @@ import type { Db } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import {
   bestTruths,
-  type Comparison,
   compareModels,
   type ModelReport,
   reportOn,
@@ -30,10 +29,10 @@ import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { openHouseStyle } from '../workers/annotator.ts'
 import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
-import { answers, type CommandContext, parseInteger, withContext } from './context.ts'
+import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
 import { agreementText, dollars, ms, share, worth, writeEvaluationPage } from './evaluation-report.ts'
 import { CliError, usage } from './failure.ts'
-import { addExamples, print } from './terminal.ts'
+import { addExamples } from './terminal.ts'
 
 interface Options {
   model?: string
@@ -44,7 +43,6 @@ interface Options {
   againstPrice?: string
   page?: string
   style?: boolean
-  json?: boolean
 }
 
 const MAX_SAMPLE = 2_000
@@ -58,6 +56,7 @@ export function defineEvaluate(command: Command): void {
     'evaluate --model small-vl --price 0.20,1.25 --against large-vl --against-price 0.75,4.50 --page models.html',
     'evaluate --labels labels.jsonl --json',
   )
+  command
     .option('--model <name>', 'the model to evaluate at VISION_BASE_URL (default: VISION_MODEL)')
     .option('--against <name>', 'a second model, for comparison')
     .option('--sample <n>', 'frames to ask about: those that people corrected first, then others', '50')
@@ -66,19 +65,10 @@ export function defineEvaluate(command: Command): void {
     .option('--against-price <in,out>', 'the same for the second model')
     .option('--style', 'show the model half of the corrections as examples, and measure the gain on the others')
     .option('--page <file>', 'write a page with the pictures and the answers side by side')
-    .action((options: Options) => withContext((context) => evaluate(context, options)))
+  answers(command, evaluate)
 }
 
-interface Evaluation {
-  sample: number
-  models: ModelReport[]
-  /** With `--against`: the two models on the same values. */
-  comparison?: Comparison
-  /** With `--style`: by how much agreement with people rose, per attribute. */
-  gain?: Partial<Record<AnnotatedAttribute, number>>
-}
-
-async function evaluate(context: CommandContext, options: Options): Promise<void> {
+async function evaluate(context: CommandContext, options: Options): Promise<Result> {
   const models = toModels(context.config.vision, options)
   const sample = parseInteger('--sample', options.sample, { min: 1, max: MAX_SAMPLE })
   const labels = options.labels === undefined ? undefined : parseLabels(await readLabels(options.labels))
@@ -121,18 +111,20 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
     await writeFile(options.page, writeEvaluationPage(pictures, compared, truths, { at: new Date(), told }))
   }
   const gain = shown && gainOf(reports[0]!, reports[1]!)
-  const evaluation: Evaluation = {
+  const evaluation = {
     sample: rows.length,
     models: reports,
+    // With `--against`: the two models on the same values. With `--style`: how much agreement with people rose.
     ...(comparison ? { comparison } : {}),
     ...(gain ? { gain } : {}),
   }
-  print(options.json, evaluation, () => [
+  const lines = () => [
     `${rows.length} frames. Nothing in the library was changed; the calls count against the budget.`,
     ...reports.flatMap(describe),
     ...(comparison ? ['', ...worth(reports, comparison)] : []),
     ...Object.entries(gain ?? {}).map(([name, by]) => `Gain by the house style, ${name}: ${by.toFixed(2)}`),
-  ])
+  ]
+  return [evaluation, lines]
 }
 
 /** The corrections made until now as a style, without those on which the gain is measured. */

@@ -16,7 +16,7 @@ import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '..
 import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import { openLogTail } from '../events/tail.ts'
-import { answers, type CommandContext, withContext } from './context.ts'
+import { answers, type CommandContext, listParser, type Result, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, ageOf, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
 
@@ -109,13 +109,7 @@ function parseLimit(text: string): number {
   return Number(text)
 }
 
-export function parseTypes(text: string): EventType[] {
-  return text.split(',').map((part) => {
-    const type = EVENT_TYPES.find((one) => one === part.trim())
-    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use ${EVENT_TYPES.join(', ')}.`)
-    return type
-  })
-}
+const parseTypes = listParser('an event type', EVENT_TYPES)
 
 interface ExportOptions {
   from?: string
@@ -127,7 +121,7 @@ interface ExportOptions {
 const PAGE = 1_000
 
 /** `frames events export` */
-export function defineExportEvents(group: Command): void {
+function defineExportEvents(group: Command): void {
   const command = group
     .command('export')
     .description('write events to standard output as NDJSON: one CloudEvent a line, as GET /api/events shows it')
@@ -168,16 +162,13 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
     }
   }
   await printLines(lines(), { gzip })
-  complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last(done.cursor, upTo))}`)
-}
-
-/** The later of the two: events of other types before the end need not be read again. */
-function last(cursor: Cursor, upTo: Cursor): Cursor {
-  return isLater(upTo, cursor) ? upTo : cursor
+  // Events of other types before the end need not be read again.
+  const last = isLater(upTo, done.cursor) ? upTo : done.cursor
+  complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last)}`)
 }
 
 /** `frames events replay` */
-export function defineReplay(group: Command): void {
+function defineReplay(group: Command): void {
   const command = group
     .command('replay')
     .description('make a consumer handle events again, from a position in the log on')
@@ -198,7 +189,7 @@ export function defineReplay(group: Command): void {
 }
 
 /** `frames events dead …` */
-export function defineDeadEvents(group: Command): void {
+function defineDeadEvents(group: Command): void {
   const dead = group.command('dead').description('list, show and try again events that a consumer could not handle')
 
   answers(
@@ -235,13 +226,15 @@ export function defineDeadEvents(group: Command): void {
     },
   )
 
-  dead
-    .command('retry')
-    .description('let the consumers try them once more, and say what came of it')
-    .argument('[events...]', 'event ids')
-    .option('--all', 'all of them')
-    .option('--consumer <name>', 'only of this consumer')
-    .action((eventIds: string[], options: RetryOptions) => withContext(({ db }) => retry(db, eventIds, options)))
+  answers(
+    dead
+      .command('retry')
+      .description('let the consumers try them once more, and say what came of it')
+      .argument('[events...]', 'event ids')
+      .option('--all', 'all of them')
+      .option('--consumer <name>', 'only of this consumer'),
+    ({ db }, eventIds: string[], options: RetryOptions) => retry(db, eventIds, options),
+  )
   addExamples(dead, ...EXAMPLES)
 }
 
@@ -254,30 +247,30 @@ const EXAMPLES = [
 
 interface RetryOptions {
   all?: boolean
-  consumer?: string
-  json?: boolean
+  consumer?: string | null
 }
 
 const WAIT_MS = 15_000
 
 /** Exits with 1 unless every one was handled. */
-async function retry(db: Db, eventIds: string[], { all, consumer, json }: RetryOptions): Promise<void> {
+async function retry(db: Db, eventIds: string[], { all, consumer = null }: RetryOptions): Promise<Result> {
   if (eventIds.length > 0 === Boolean(all)) throw usage('Name the events, or give --all.')
-  const asked = await requestRetries(db, { consumer: consumer ?? null, eventIds: all ? null : eventIds })
+  const asked = await requestRetries(db, { consumer, eventIds: all ? null : eventIds })
   const isAsked = ({ event }: DeadEvent) => all || eventIds.includes(event.id)
-  const left = async () => (await listDeadEvents(db, { consumer: consumer ?? null })).filter(isAsked)
+  const left = async () => (await listDeadEvents(db, { consumer })).filter(isAsked)
   let dead = await left()
   for (const end = Date.now() + WAIT_MS; dead.some(({ waiting }) => waiting) && Date.now() < end; dead = await left())
     await sleep(200)
   const waiting = dead.filter((one) => one.waiting)
   const failed = dead.filter((one) => !one.waiting)
   const handled = Math.max(0, asked - dead.length)
-  print(json, { handled, failed: failed.length, waiting: waiting.length }, () => [
+  if (dead.length > 0) process.exitCode = 1
+  const lines = [
     `${count(handled, 'event')} handled.`,
     ...failed.map(({ event, consumer: name, error }) => `! ${event.id} failed again in ${name}: ${error}`),
     ...(waiting.length > 0 ? [`! ${count(waiting.length, 'event')} still waiting. Is a worker running?`] : []),
-  ])
-  if (dead.length > 0) process.exitCode = 1
+  ]
+  return [{ handled, failed: failed.length, waiting: waiting.length }, () => lines]
 }
 
 const DEAD_EVENT_COLUMNS: Column<DeadEvent>[] = [

@@ -11,7 +11,7 @@ import {
   SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
-import { answers, type Result } from './context.ts'
+import { answers, listParser, type Result } from './context.ts'
 import { addExamples, ageOf, type Column, table } from './terminal.ts'
 
 interface OfAccount {
@@ -79,13 +79,7 @@ const EXAMPLES = [
   'keys revoke <key> --account ann@example.org',
 ]
 
-function parseScopes(text: string): Scope[] {
-  return text.split(',').map((part) => {
-    const scope = SCOPES.find((one) => one === part.trim())
-    if (!scope) throw new InvalidArgumentError(`"${part}" is not a scope. Use ${SCOPES.join(', ')}.`)
-    return scope
-  })
-}
+const parseScopes = listParser('a scope', SCOPES)
 
 function parseWhole(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')

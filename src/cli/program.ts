@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../config.ts'
 import { COMMANDS, COMPLETION, SERVICE, SERVICES } from './commands.ts'
-import { CliError, EXIT, usage } from './failure.ts'
+import { CliError, EXIT, similarNames, usage } from './failure.ts'
 import { complain } from './terminal.ts'
 
 const DESCRIPTION =
@@ -48,7 +48,7 @@ function fail(text: string, exitCode: number): void {
 async function openProgram(args: readonly string[]): Promise<Command> {
   const named = namedIn(args)
   const known = [...COMMANDS, COMPLETION].map(({ name }) => name)
-  if (named !== undefined && !known.includes(named)) throw await unknownCommand(named, known)
+  if (named !== undefined && !known.includes(named)) throw unknownCommand(named, known)
   const program = new Command('frames')
     .description(DESCRIPTION)
     .version(VERSION)
@@ -66,7 +66,7 @@ async function openProgram(args: readonly string[]): Promise<Command> {
       if (entry.group !== SERVICE) offerJson(command)
     }
     pointToHelp(command, entry.name)
-    if (entry.name === named) await refuseUnknownPart(command, args)
+    if (entry.name === named) refuseUnknownPart(command, args)
   }
   const completion = program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
   if (named === COMPLETION.name) {
@@ -91,14 +91,14 @@ function pointToHelp(command: Command, path: string): void {
 }
 
 /** A group such as `accounts` would take a mistyped word for too many arguments of its default command. */
-async function refuseUnknownPart(group: Command, args: readonly string[]): Promise<void> {
+function refuseUnknownPart(group: Command, args: readonly string[]): void {
   const next = args[args.indexOf(group.name()) + 1]
   // Behind an option a word may be its value.
   const part = next?.startsWith('-') ? undefined : next
   const known = group.commands.map((command) => `${group.name()} ${command.name()}`)
   const given = `${group.name()} ${part}`
   if (part !== undefined && part !== 'help' && known.length > 0 && !known.includes(given) && args[0] !== 'help')
-    throw await unknownCommand(given, known)
+    throw unknownCommand(given, known)
 }
 
 /** The first word that is no option, or the one after `help`. */
@@ -109,8 +109,7 @@ function namedIn(args: readonly string[]): string | undefined {
 
 const isService = (args: readonly string[]): boolean => SERVICES.includes(namedIn(args) ?? '')
 
-async function unknownCommand(given: string, known: readonly string[]): Promise<CliError> {
-  const { similarNames } = await import('./similar-names.ts')
+function unknownCommand(given: string, known: readonly string[]): CliError {
   const near = similarNames(given, known)
   const hint = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : ''
   return usage(`There is no command ${given}.${hint} Run frames --help for the list.`)

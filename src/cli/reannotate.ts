@@ -20,9 +20,9 @@ import { requireVideo } from '../library/videos/videos.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'
-import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
 import { CliError } from './failure.ts'
-import { addExamples, count, print } from './terminal.ts'
+import { addExamples, count } from './terminal.ts'
 
 interface Options {
   video?: string
@@ -30,7 +30,6 @@ interface Options {
   sample?: string
   dryRun?: boolean
   stop?: boolean
-  json?: boolean
 }
 
 const SAMPLE = '8'
@@ -46,6 +45,7 @@ export function defineReannotate(command: Command): void {
     'reannotate --video <id>',
     'reannotate --stop',
   )
+  command
     .option('--video <id>', 'only this video')
     .option(
       '--where <condition...>',
@@ -54,16 +54,15 @@ export function defineReannotate(command: Command): void {
     .option('--sample <n>', 'show what would change in n frames and what all frames would cost, and store nothing')
     .option('--dry-run', `the same as --sample ${SAMPLE}`)
     .option('--stop', 'cancel what is still waiting')
-    .action((options: Options) => withContext((context) => reannotate(context, options)))
+  answers(command, reannotate)
 }
 
-async function reannotate(context: CommandContext, options: Options): Promise<void> {
+async function reannotate(context: CommandContext, options: Options): Promise<Result> {
   const { db } = context
   if (options.video !== undefined) await requireVideo(db, options.video)
   if (options.stop) {
     const stopped = await cancelReannotation(db, { videoId: options.video })
-    print(options.json, { stopped }, () => `Cancelled: ${frames(stopped)}.`)
-    return
+    return [{ stopped }, () => `Cancelled: ${frames(stopped)}.`]
   }
   const filter: ReannotationFilter = { videoId: options.video, conditions: (options.where ?? []).map(parseCondition) }
   const active = await requireAnnotator(db)
@@ -78,22 +77,22 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
       await sampleForReannotation(db, active.version, filter, limit),
     )
     const estimate = await toEstimate(context, preview, size.frames)
-    print(options.json, { ...found, sample: preview, estimate }, () => [
+    const lines = () => [
       `${frames(size.frames)} of ${size.videos} videos are not described by ${active.version} yet.${locked}`,
       ...describePreview(preview),
       estimate.cost_usd === null
         ? 'Cost of all: unknown. Set VISION_PRICE_IN and VISION_PRICE_OUT to estimate it. Nothing was stored.'
         : `Cost of all: about $${estimate.cost_usd.toFixed(2)}, ${estimate.calls} calls. Nothing was stored.`,
-    ])
-    return
+    ]
+    return [{ ...found, sample: preview, estimate }, lines]
   }
   const queued = await requestReannotation(db, active.version, filter)
-  print(options.json, { ...found, queued }, () =>
+  const line =
     size.frames === 0
       ? `Every matching frame is described by ${active.version} already.`
       : `${frames(queued)} of ${size.videos} videos wait for ${active.version}. ` +
-        `Search shows the old values until then.${locked}`,
-  )
+        `Search shows the old values until then.${locked}`
+  return [{ ...found, queued }, () => line]
 }
 
 interface Preview {

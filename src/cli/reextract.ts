@@ -14,26 +14,26 @@ import { retryVideo } from '../library/videos/lifecycle.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { EXTRACTION_VERSION } from '../video/shots/detector.ts'
-import { type CommandContext, parseInteger, withContext } from './context.ts'
-import { addExamples, count, print } from './terminal.ts'
+import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
+import { addExamples, count } from './terminal.ts'
 
 interface Options {
   video?: string[]
   sample: string
   dryRun?: boolean
-  json?: boolean
 }
 
 /** `frames reextract`: picks the frames of old videos again with this version. A preview tells what would change. */
 export function defineReextract(command: Command): void {
   addExamples(command, 'reextract --dry-run', 'reextract --dry-run --sample 10', 'reextract', 'reextract --video <id>')
+  command
     .option('--video <id...>', 'only these videos')
     .option('--dry-run', 'read some of the videos again, tell what would change, and store nothing')
     .option('--sample <n>', 'videos that a dry run reads', '3')
-    .action((options: Options) => withContext((context) => reextract(context, options)))
+  answers(command, reextract)
 }
 
-async function reextract(context: CommandContext, { video: ids, sample, dryRun, json }: Options): Promise<void> {
+async function reextract(context: CommandContext, { video: ids, sample, dryRun }: Options): Promise<Result> {
   const { db } = context
   const limit = parseInteger('--sample', sample, { min: 1, max: 100 })
   for (const id of ids ?? []) await requireVideo(db, id)
@@ -56,15 +56,12 @@ async function reextract(context: CommandContext, { video: ids, sample, dryRun, 
   if (dryRun) {
     const preview: Preview[] = []
     for (const video of readable.slice(0, limit)) preview.push(await previewVideo(context, video))
-    print(json, { ...found, preview }, () => [...lines, ...preview.map(toLine), 'Nothing was stored.'])
-    return
+    return [{ ...found, preview }, () => [...lines, ...preview.map(toLine), 'Nothing was stored.']]
   }
   let queued = 0
   for (const { id } of readable) queued += await queueAgain(db, id)
-  print(json, { ...found, queued }, () => [
-    ...lines,
-    `${count(queued, 'video')} queued behind live work. The old frames are shown until the new ones are there.`,
-  ])
+  const done = `${count(queued, 'video')} queued behind live work.`
+  return [{ ...found, queued }, () => [...lines, `${done} The old frames are shown until the new ones are there.`]]
 }
 
 async function sortOut({ config, store }: CommandContext, old: readonly VideoRow[]) {

@@ -7,12 +7,9 @@ import { migrateDatabase } from '../db/migrate.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/jobs.ts'
 import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
-import { configOrExit, requireKnown } from './context.ts'
+import { configOrExit, requireKnown, requireWritable } from './context.ts'
 import { usage } from './failure.ts'
-import { inContainer, isReachable, isUnknowinglyPublic } from './listening.ts'
-import { openMetricsPort } from './metrics.ts'
-import { ensureOperator, OPERATOR_EMAIL } from './operator.ts'
-import { requireWritable } from './require-writable.ts'
+import { inContainer, isReachable, isUnknowinglyPublic, openMetricsPort } from './listening.ts'
 import { addExamples, complain } from './terminal.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
@@ -80,6 +77,7 @@ export function defineMigrate(command: Command): void {
     const db = openDb({ url: config.databaseUrl, max: 2 })
     try {
       await migrateDatabase(db)
+      const { ensureOperator, OPERATOR_EMAIL } = await import('./first-start.ts')
       const { created } = await ensureOperator(db, config.dataDir)
       const command = `${inContainer() ? 'docker compose exec api ' : ''}frames accounts link ${OPERATOR_EMAIL}`
       if (created) console.log(`Sign in as the operator with the link that this prints: ${command}`)

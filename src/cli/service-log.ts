@@ -2,16 +2,6 @@ import { constants, copyFileSync, fstatSync, ftruncateSync, mkdirSync, openSync,
 import { join } from 'node:path'
 import { complain } from './terminal.ts'
 
-export interface ServiceLog {
-  file: string
-  /** For a child process that appends to the same file. */
-  fd: number
-  /** Stops the output to the terminal: warnings during a stop (closed connections) are expected. */
-  silence(): void
-  write(line: string): void
-  close(): void
-}
-
 const MAX_BYTES = 20 * 1024 * 1024
 const LOOK_EVERY_MS = 5_000
 const SAME_AGAIN_MS = 60_000
@@ -24,7 +14,7 @@ const SAME_AGAIN_MS = 60_000
 export function openServiceLog(
   dataDir: string,
   { maxBytes = MAX_BYTES, lookEveryMs = LOOK_EVERY_MS, show = (line: string) => complain(line) } = {},
-): ServiceLog {
+) {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'service.log')
   // Appending, so that the file of another writer stays in order after a rotation.
@@ -51,11 +41,13 @@ export function openServiceLog(
   const timer = setInterval(rotate, lookEveryMs).unref()
   return {
     file,
+    /** For a child process that appends to the same file. */
     fd,
+    /** Stops the output to the terminal: warnings during a stop (closed connections) are expected. */
     silence() {
       quiet = true
     },
-    write(line) {
+    write(line: string) {
       append(line)
       if (quiet || !/^\{"level":[456]0/.test(line)) return
       const short = toShortLine(line)

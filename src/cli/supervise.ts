@@ -10,11 +10,6 @@ interface LocalServer {
   stop(): Promise<void>
 }
 
-export interface SupervisedServer {
-  url: string
-  stop(): Promise<void>
-}
-
 export interface Supervision {
   /** The server's name in messages. */
   name: string
@@ -33,7 +28,7 @@ const FIRST_PAUSE_MS = 200
 const STEADY_MS = 30_000
 
 /** Starts a local database, and starts it again on the same port and data whenever it ends by itself. */
-export async function superviseServer({ name, start, logger, pids, giveUp }: Supervision): Promise<SupervisedServer> {
+export async function superviseServer({ name, start, logger, pids, giveUp }: Supervision) {
   const stopping = new AbortController()
   let server = await start(undefined)
   let failures = 0

@@ -30,7 +30,7 @@ export function complain(...lines: readonly Line[]): void {
 /** Prints one JSON object for programs, or lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: () => Line | readonly Line[]): void {
   if (json) {
-    process.stdout.write(`${toJson(value)}\n`)
+    process.stdout.write(`${escaped(JSON.stringify(value))}\n`)
     return
   }
   const given = lines()
@@ -77,27 +77,18 @@ function visible(text: string): string {
   return text.replace(CONTROLS, '')
 }
 
-function toJson(value: unknown): string {
-  return escaped(JSON.stringify(value))
-}
-
 function escaped(json: string): string {
   return json.replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-export interface Redraw {
-  /** Takes the place of what was drawn before. */
-  draw(lines: readonly Line[]): void
-  /** Leaves the last drawing where it is. */
-  end(): void
-}
-
 /** Lines on a terminal that are drawn again and again in one place. */
-export async function openRedraw(stream: NodeJS.WriteStream): Promise<Redraw> {
+export async function openRedraw(stream: NodeJS.WriteStream) {
   const { createLogUpdate } = await import('log-update')
   const screen = createLogUpdate(stream)
   return {
-    draw: (lines) => screen(lines.map((line) => toText(line, stream)).join('\n')),
+    /** Takes the place of what was drawn before. */
+    draw: (lines: readonly Line[]) => screen(lines.map((line) => toText(line, stream)).join('\n')),
+    /** Leaves the last drawing where it is. */
     end: () => screen.done(),
   }
 }

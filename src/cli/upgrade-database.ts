@@ -17,9 +17,8 @@ import { claimDataDir, LocalFailure } from '../local/processes.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { untilSignalled } from '../server/shutdown.ts'
 import { progressTo, rebuildSearchDocuments } from './backup.ts'
-import { configOrExit } from './context.ts'
+import { configOrExit, requireWritable } from './context.ts'
 import { CliError } from './failure.ts'
-import { requireWritable } from './require-writable.ts'
 import { addExamples, complain, print } from './terminal.ts'
 
 interface Options {

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
-import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
 import {
   addExamples,
   ageOf,
@@ -30,7 +30,7 @@ interface ChangeOptions {
   json?: boolean
 }
 
-interface Result {
+interface Changed {
   id: string
   status?: string
   error?: string
@@ -60,15 +60,7 @@ export function defineDelete(command: Command): void {
     await deleteVideo(db, id)
     return undefined
   }
-  command
-    .argument('<video...>', 'video ids')
-    .option('-y, --yes', 'do not ask')
-    .action((ids: string[], options: ChangeOptions) =>
-      withContext(async (context) => {
-        await requireConsentTo(context, ids, options)
-        await changeEach(context, ids, options, remove)
-      }),
-    )
+  defineChange(command, remove, requireConsentTo).option('-y, --yes', 'do not ask')
 }
 
 /** Deletes nothing before it was said what goes with the videos. */
@@ -85,12 +77,14 @@ async function requireConsentTo(
   await requireConsent(`${count(lost.videos, 'video')} with ${parts}${people}`, yes)
 }
 
-function defineChange(command: Command, change: Change): Command {
-  return command
-    .argument('<video...>', 'video ids')
-    .action((ids: string[], options: ChangeOptions) =>
-      withContext((context) => changeEach(context, ids, options, change)),
-    )
+/** `first` may throw before anything is changed. */
+function defineChange(command: Command, change: Change, first?: typeof requireConsentTo): Command {
+  return command.argument('<video...>', 'video ids').action((ids: string[], options: ChangeOptions) =>
+    withContext(async (context) => {
+      await first?.(context, ids, options)
+      await changeEach(context, ids, options, change)
+    }),
+  )
 }
 
 async function changeEach(
@@ -99,7 +93,7 @@ async function changeEach(
   options: ChangeOptions,
   change: Change,
 ): Promise<void> {
-  const results: Result[] = []
+  const results: Changed[] = []
   for (const id of ids) {
     try {
       const row = await change(context, id, options)
@@ -115,7 +109,7 @@ async function changeEach(
   if (options.json || changed.length > 0) print(options.json, { videos: results }, () => changed.map(toLine))
 }
 
-function toLine({ id, status, error }: Result): string {
+function toLine({ id, status, error }: Changed): string {
   return `${id}  ${error ?? status}`
 }
 
@@ -132,7 +126,7 @@ const COLUMNS: readonly Column<VideoReport>[] = [
 ]
 
 /** A line for each video: id, status, how far it is or what it gave, title. */
-export const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
+const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
 
 function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
   if (status === 'ready') return count(frame_count, 'frame')
@@ -143,7 +137,7 @@ function toOutcome({ status, frame_count, failure, stages }: VideoReport): strin
 }
 
 /** Everything about one video. */
-export function describeVideo(video: VideoReport): Line[] {
+function describeVideo(video: VideoReport): Line[] {
   const { costs } = video
   const tokens = costs.input_tokens + costs.output_tokens
   const lines: Line[] = [
@@ -182,7 +176,8 @@ function toProgress({ done, total }: Stage): string {
 }
 
 const LOOK_EVERY_MS = 300
-const OVER: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
+/** Of videos that nothing works on. */
+export const OVER: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
 /** 128 and the number of SIGINT, as shells count. */
 const INTERRUPTED = 130
 
@@ -241,15 +236,9 @@ interface View {
 
 async function openView(): Promise<View> {
   // A terminal without a size, as of a container, shows no drawing.
-  return isTerminal() && process.stdout.rows > 0 ? openDrawing() : openLines()
-}
-
-async function openDrawing(): Promise<View> {
+  if (!isTerminal() || !(process.stdout.rows > 0)) return openLines()
   const screen = await openRedraw(process.stdout)
-  return {
-    draw: (reports) => screen.draw(fitted(reports, process.stdout.rows - 2)),
-    end: screen.end,
-  }
+  return { draw: (reports) => screen.draw(fitted(reports, process.stdout.rows - 2)), end: screen.end }
 }
 
 /** The lines that fit on the screen: videos in progress, and counts of the others. */
@@ -278,37 +267,36 @@ interface StatusOptions {
   explain?: boolean
   status?: VideoStatus
   limit: string
-  json?: boolean
 }
 
 export function defineStatus(command: Command): void {
   addExamples(command, 'status', 'status --status failed', 'status <video> --explain')
+  command
     .argument('[video]', 'video id')
     .option('--explain', 'say for each frame why it was kept, and what was passed over')
     .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
     .option('--limit <n>', 'number of videos', '20')
-    .action((id: string | undefined, options: StatusOptions) =>
-      withContext((context) => (id === undefined ? showVideos(context, options) : showVideo(context, id, options))),
-    )
+  answers(command, (context, id: string | undefined, options: StatusOptions) =>
+    id === undefined ? showVideos(context, options) : showVideo(context, id, options),
+  )
 }
 
-async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<void> {
+async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<Result> {
   const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
   const videos = await listVideos(db, { statuses: options.status && [options.status], limit })
   const annotator = await findAnnotatorStatus(db)
-  print(options.json, { annotator, videos }, () => [
+  const lines = () => [
     ...describeAnnotator(annotator),
     ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videoTable(videos)),
-  ])
+  ]
+  return [{ annotator, videos }, lines]
 }
 
-async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<void> {
+async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<Result> {
   const video = await reportVideo(db, id)
   const explained = options.explain ? await explainFrames(db, id) : undefined
-  print(options.json, { video, ...explained }, () => [
-    ...describeVideo(video),
-    ...(explained ? explainedLines(explained) : []),
-  ])
+  const lines = () => [...describeVideo(video), ...(explained ? explainedLines(explained) : [])]
+  return [{ video, ...explained }, lines]
 }
 
 function explainedLines({ frames, passed_over }: Awaited<ReturnType<typeof explainFrames>>): string[] {

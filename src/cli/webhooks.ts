@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { EVENT_TYPES, type EventType } from '../events/catalogue.ts'
 import {
   type DeliveryEntry,
@@ -27,7 +27,7 @@ import {
   rotateSecret,
   updateEndpoint,
 } from '../library/webhooks/endpoints.ts'
-import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
+import { answers, type CommandContext, listParser, parseInteger, type Result, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, ageOf, type Column, print, requireConsent, table } from './terminal.ts'
 
@@ -242,14 +242,8 @@ function withFields(command: Command): Command {
     .option('--email <address>', 'address for mails about failures')
 }
 
-function parseTypes(text: string): readonly EventType[] | 'all' {
-  if (text === 'all') return text
-  return text.split(',').map((part) => {
-    const type = EVENT_TYPES.find((one) => one === part.trim())
-    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use all, or ${EVENT_TYPES.join(', ')}.`)
-    return type
-  })
-}
+const parseList = listParser('an event type', EVENT_TYPES, `all, or ${EVENT_TYPES.join(', ')}`)
+const parseTypes = (text: string) => (text === 'all' ? text : parseList(text))
 
 const typesOf = (types: readonly EventType[] | 'all') => (types === 'all' ? null : types)
 

@@ -1,21 +1,64 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, readFileSync } from 'node:fs'
+import { createReadStream, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inArray } from 'drizzle-orm'
 import { z } from 'zod'
-import type { Config } from '../config.ts'
+import { type Config, isLoopback } from '../config.ts'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { videos } from '../db/schema/videos.ts'
+import { ensureAccount, findAccountByEmail } from '../library/accounts/accounts.ts'
+import { createKey } from '../library/accounts/keys.ts'
+import { createSignInCode } from '../library/accounts/sessions.ts'
 import { recordNotes } from '../library/frames/record-annotations.ts'
 import { videoIdOf } from '../library/ids.ts'
 import { submitUpload } from '../library/videos/submit.ts'
 import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { PLATFORMS, SHOTS, SUBJECTS, SURFACES } from '../vocabulary.ts'
+import { signInUrl } from '../web/sign-in.ts'
 import { say } from './terminal.ts'
+import { OVER } from './videos.ts'
 
-const ENDED: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
+export const OPERATOR_EMAIL = 'operator@localhost'
+
+/** How long the link that `frames start` prints may wait for its one use. */
+const START_LINK_SEC = 12 * 60 * 60
+
+/**
+ * A one-time link that signs the person at this terminal in as the operator. Undefined where others could read the
+ * terminal's output or reach the service: unless it listens on loopback and PUBLIC_URL names this machine.
+ */
+export async function operatorLink(
+  db: Db,
+  { config, host }: { config: Pick<Config, 'publicUrl' | 'production' | 'trustProxy'>; host: string | undefined },
+): Promise<string | undefined> {
+  const { publicUrl, production, trustProxy } = config
+  if (production || trustProxy > 0 || !isLoopback(host) || !isLoopback(new URL(publicUrl).hostname)) return undefined
+  const account = await findAccountByEmail(db, OPERATOR_EMAIL)
+  if (account?.role !== 'operator') return undefined
+  const made = await createSignInCode(db, { email: OPERATOR_EMAIL, newPlan: null, lifetimeSec: START_LINK_SEC })
+  return made && signInUrl(publicUrl, made.code)
+}
+
+/**
+ * Creates the operator's account on the first start, and a key with every scope in `$DATA_DIR/operator-key`.
+ * The file is written before the rows are committed, so every key that exists can be read. `created`: this was the
+ * first start.
+ */
+export async function ensureOperator(db: Db, dataDir: string): Promise<{ created: boolean }> {
+  return db.transaction(async (tx) => {
+    const { account, created } = await ensureAccount(tx, { email: OPERATOR_EMAIL, plan: 'pro', role: 'operator' })
+    if (!created) return { created }
+    const { key } = await createKey(tx, { accountId: account.id, name: 'first start' })
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    const file = join(dataDir, 'operator-key')
+    writeFileSync(`${file}.new`, `${key}\n`, { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+    return { created }
+  })
+}
 
 const folder = new URL('../../samples/', import.meta.url)
 
@@ -85,7 +128,7 @@ async function goOn(db: Db, samples: ReadonlyMap<string, Sample>, signal: AbortS
   for (const { id } of found) {
     const sample = samples.get(id)!
     await describeFrames(db, id, sample)
-    if (!ENDED.includes((await reportVideo(db, id)).status)) unfinished.set(id, sample)
+    if (!OVER.includes((await reportVideo(db, id)).status)) unfinished.set(id, sample)
   }
   if (unfinished.size === 0) return
   say(`Going on with ${unfinished.size} sample videos of the last start.`)
@@ -97,8 +140,8 @@ function idOf({ file }: Sample): string {
   return videoIdOf(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 }
 
-async function describeFrames(db: Db, videoId: string, { shots }: Sample): Promise<void> {
-  await recordNotes(db, { videoId, author: AUTHOR, notes: shots })
+function describeFrames(db: Db, videoId: string, { shots }: Sample) {
+  return recordNotes(db, { videoId, author: AUTHOR, notes: shots })
 }
 
 async function follow(db: Db, added: ReadonlyMap<string, Sample>, signal: AbortSignal): Promise<void> {
@@ -112,7 +155,7 @@ async function follow(db: Db, added: ReadonlyMap<string, Sample>, signal: AbortS
         if (report.status === 'annotating' || report.status === 'ready') await describeFrames(db, id, added.get(id)!)
         say(`  ${report.title}: ${describe(report)}`)
         working.set(id, report.status)
-        if (ENDED.includes(report.status)) working.delete(id)
+        if (OVER.includes(report.status)) working.delete(id)
       } catch (error) {
         // The database is being restarted. The next round asks again.
         if (!isConnectionLoss(error)) throw error
