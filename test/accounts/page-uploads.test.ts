@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
+import { seedVideo } from '../support/seed.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 
 let visitor: PageVisitor
@@ -117,4 +118,16 @@ test('A3: uploads over a slow line end by page, form and API; what falls below t
     sendSlowly(`${api.url}/api/videos`, { method: 'POST', ...whole }, { rate: 5_000, slowMs: 60_000, body: bytes(3) }),
   ])
   expect(ended).toEqual([200, 303, 202, 0])
+})
+
+test('an address that the library has leads to its video', async () => {
+  const { api } = visitor
+  const { cookie, token } = await operator('known')
+  const address = 'https://example.org/films/known.mp4'
+  const { id } = await seedVideo(api.db, { sourceKey: `url:${address}`, sourceUrl: address, title: 'Known' })
+  const checked = await api.call('/web/videos/check', form({ form: token, addresses: address }, { cookie }))
+  const [, link] = /in the library already: <a href="([^"]+)"/.exec(checked.text)!
+  const page = await api.call(link!, { headers: { cookie } })
+  expect(page.status).toBe(200)
+  expect(page.text).toContain(`id="v-${id}"`)
 })

@@ -71,7 +71,7 @@ function outcomeOf(address: CheckedAddress): Html {
   if (address.outcome === 'twice') return html`the same video as ${address.first}`
   if (address.outcome === 'refused') return html`refused: ${address.reason}`
   const { id, title, status } = address.video
-  return html`in the library already: <a href="/operator?video=${id}">${title}</a> (${status})`
+  return html`in the library already: <a href="/operator/videos/${id}">${title}</a> (${status})`
 }
 
 const short = field.filled.pipe(z.string().max(300).optional())
