@@ -16,7 +16,7 @@ const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u20
 /** The same in JSON, where C0 is escaped already. */
 const UNESCAPED = /[\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
 
-export const isTerminal = (stream: NodeJS.WriteStream = process.stdout): boolean => stream.isTTY === true
+export const isTerminal = (): boolean => process.stdout.isTTY === true
 
 export function say(...lines: readonly Line[]): void {
   for (const line of lines) process.stdout.write(`${toText(line, process.stdout)}\n`)
@@ -81,13 +81,13 @@ function escaped(json: string): string {
   return json.replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Lines on a terminal that are drawn again and again in one place. */
-export async function openRedraw(stream: NodeJS.WriteStream) {
+/** Lines on the terminal that are drawn again and again in one place. */
+export async function openRedraw() {
   const { createLogUpdate } = await import('log-update')
-  const screen = createLogUpdate(stream)
+  const screen = createLogUpdate(process.stdout)
   return {
     /** Takes the place of what was drawn before. */
-    draw: (lines: readonly Line[]) => screen(lines.map((line) => toText(line, stream)).join('\n')),
+    draw: (lines: readonly Line[]) => screen(lines.map((line) => toText(line, process.stdout)).join('\n')),
     /** Leaves the last drawing where it is. */
     end: () => screen.done(),
   }
@@ -179,8 +179,8 @@ const UNITS = [
 ] as const
 
 /** How long ago, in its largest whole unit: `3 min`. */
-export function ageOf(time: Date | string, now = new Date()): string {
-  return duration((now.getTime() - new Date(time).getTime()) / 1_000)
+export function ageOf(time: Date | string): string {
+  return duration((Date.now() - new Date(time).getTime()) / 1_000)
 }
 
 /** Seconds in their largest whole unit. */

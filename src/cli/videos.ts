@@ -237,7 +237,7 @@ interface View {
 async function openView(): Promise<View> {
   // A terminal without a size, as of a container, shows no drawing.
   if (!isTerminal() || !(process.stdout.rows > 0)) return openLines()
-  const screen = await openRedraw(process.stdout)
+  const screen = await openRedraw()
   return { draw: (reports) => screen.draw(fitted(reports, process.stdout.rows - 2)), end: screen.end }
 }
 

@@ -129,10 +129,8 @@ ${shares(
 
 function best({ frames }: FramePage): Html {
   if (frames.length === 0) return html`<p class="empty">No frame has it yet.</p>`
-  return frameGrid(
-    frames.map(({ document }) => document),
-    { from: 0 },
-  )
+  const shown = frames.map(({ document }) => document)
+  return frameGrid(shown, 0)
 }
 
 type SharedAttribute = 'subject' | 'surface' | 'platform'

@@ -33,10 +33,9 @@ function buildOf({ build_path: path, loop_path: loop, width, height }: ShownFram
   return html`<img class="build" src="${path}" alt="" width="${2 * width}" height="${height}" loading="lazy">`
 }
 
-/** Frames in a grid of their own, below the top of a page. */
-export function frameGrid(frames: readonly ShownFrame[], { from = EAGER, id }: { from?: number; id?: string } = {}) {
-  const cards = frames.map((frame, n) => frameCard(frame, from + n))
-  return html`<div class="wall"${id !== undefined && html` id="${id}"`}><ol class="sheet">${cards}</ol></div>`
+/** Frames in a grid of their own. `from`: the place of the first, below the top of a page. */
+export function frameGrid(frames: readonly ShownFrame[], from = EAGER): Html {
+  return html`<div class="wall"><ol class="sheet">${frames.map((frame, n) => frameCard(frame, from + n))}</ol></div>`
 }
 
 /** `n`: its place on the page; later ones load when they come near. */

@@ -109,12 +109,13 @@ async function findPastedVideo({ search, sourceKeyOf }: PageDeps, { q = '' }: Wa
 
 /** Colours closer than this in OKLab look like one in a row of swatches. */
 const APART = 0.11
+const MOST_COLORS = 21
 
 /**
  * The colours that stand for many palettes. The most frequent are chosen, none near another. They are in the order of
  * the rainbow, with greys at the end. Larger areas of a picture count more.
  */
-function colorsOf(palettes: readonly (readonly string[])[], most = 21): string[] {
+function colorsOf(palettes: readonly (readonly string[])[]): string[] {
   const weights = new Map<string, number>()
   for (const palette of palettes)
     palette.forEach((hex, n) => {
@@ -122,7 +123,7 @@ function colorsOf(palettes: readonly (readonly string[])[], most = 21): string[]
     })
   const chosen: { hex: string; lab: ReturnType<typeof toOklab> }[] = []
   for (const [hex] of [...weights].sort(([, a], [, b]) => b - a)) {
-    if (chosen.length === most) break
+    if (chosen.length === MOST_COLORS) break
     const lab = toOklab(hex)
     if (chosen.every((one) => distance(one.lab, lab) >= APART)) chosen.push({ hex, lab })
   }

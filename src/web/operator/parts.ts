@@ -32,9 +32,9 @@ export function span(seconds: number): string {
 }
 
 /** A time as people say it, exact under the pointer. */
-export function ago(at: string | Date, now = Date.now()): Html {
+export function ago(at: string | Date): Html {
   const time = new Date(at)
-  const text = `${span((now - time.getTime()) / 1_000)} ago`
+  const text = `${span((Date.now() - time.getTime()) / 1_000)} ago`
   return html`<time datetime="${time.toISOString()}" title="${time.toISOString()}">${text}</time>`
 }
 

@@ -69,13 +69,17 @@ function table({ videos, pictures }: VideosData): Html {
 <tbody>${videos.map((video) => videoRow(video, pictures.get(video.id)))}</tbody></table>`
 }
 
+/** Videos of a list. */
+function countOf(counts: StatusCounts, list: ShownList): number {
+  const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
+  return statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
+}
+
 export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
   return (Object.keys(SHOWN) as ShownList[]).map((list) => {
-    const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
-    const n = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
     const here = list === shown && trusted(' aria-current="true"')
     return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${capitalized(list)}
-<b>${thousands(n)}</b></a>`
+<b>${thousands(countOf(counts, list))}</b></a>`
   })
 }
 
@@ -100,9 +104,7 @@ function addForms({ visitor, maxUploadBytes, hashWorker }: VideosData): Html {
 }
 
 function pager({ counts, shown, page }: VideosData): Html | false {
-  const statuses = SHOWN[shown] ?? (Object.keys(counts) as VideoReport['status'][])
-  const total = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
-  const pages = Math.ceil(total / VIDEOS_PAGE)
+  const pages = Math.ceil(countOf(counts, shown) / VIDEOS_PAGE)
   if (pages <= 1) return false
   const link = (to: number) => `/operator?page=${to}${shown === 'all' ? '' : `&show=${shown}`}`
   return html`<nav class="pager" aria-label="Pages">
