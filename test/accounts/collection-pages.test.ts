@@ -72,6 +72,15 @@ test('a form without the token of the session asks before it does anything', asy
   expect((await listSaves(api.db, me.account.id)).saves).toHaveLength(2)
 })
 
+test('a frame on a later page of a board can have a note', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 121 })
+  const me = await person()
+  const { json } = await me.ask('/web/boards', [['name', 'Long'], ...frames(frameIds)])
+  const page = await me.get(`/boards/${json.board.id}?page=2`)
+  const [, link] = new RegExp(`href="([^"]*note=${frameIds[120]})"`).exec(page.text)!
+  expect((await me.get(link!)).text).toContain('<h1>Note on a frame of “Long”</h1>')
+})
+
 test('a move names the state it was made in: of two people at one order the second is told', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 5 })
   const me = await person()

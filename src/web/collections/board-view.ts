@@ -193,7 +193,7 @@ function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: numb
 }
 
 /** `/boards/{id}?note={frame}`: the note of one pin. */
-export function noteForm(visitor: Visitor, { id, name }: ShownBoard, item: PinnedFrame): Html {
+export function noteForm(visitor: Visitor, { id, name }: Pick<ShownBoard, 'id' | 'name'>, item: PinnedFrame): Html {
   const alt = item.caption ?? item.video.title
   return html`<section class="narrow card"><h1>Note on a frame of “${name}”</h1>
 <img class="noted" src="${item.thumb_url}" alt="${alt}" width="${item.width}" height="${item.height}">

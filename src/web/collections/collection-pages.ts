@@ -8,11 +8,12 @@ import {
   listBoardChoices,
   listBoards,
   loadBoard,
+  loadPins,
   MAX_BOARD_NAME,
 } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import type { Parameters, Values } from '../../parameters.ts'
-import { type SavedFrame, toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
+import { type SavedFrame, toBoards, toBoardWithItems, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
 import type { Actions, Asked } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, html } from '../html.ts'
@@ -81,32 +82,29 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
   const { visitor, param, query } = asked
   const { page = 1, note, arrange, shared, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
+  const shown = { current: 'boards' as const, modules: ['collections.js', 'board.js'] }
+  if (note !== undefined) {
+    const { board } = await loadBoard(db, at, { limit: 0 })
+    const [item] = await toPinnedFrames(deps, await loadPins(db, board, [note]))
+    if (item) return { ...shown, title: board.name, body: noteForm(visitor, board, item) }
+  }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
   const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
   const board = await toBoardWithItems(deps, stored)
   const token = board.shared_at === null ? null : await findShareToken(db, at)
-  const noted = note === undefined ? undefined : board.items.find((item) => item.id === note)
-  const body = noted
-    ? noteForm(visitor, board, noted)
-    : boardPage({
-        visitor,
-        board,
-        total: stored.board.itemCount,
-        version,
-        page,
-        arranging: arrange !== undefined,
-        link: token && `${deps.publicUrl}/shared/${token}`,
-        showLink: shared !== undefined,
-        told,
-      })
-  return {
-    title: board.name,
-    current: 'boards' as const,
-    wide: noted === undefined,
-    modules: ['collections.js', 'board.js'],
-    body,
-  }
+  const body = boardPage({
+    visitor,
+    board,
+    total: stored.board.itemCount,
+    version,
+    page,
+    arranging: arrange !== undefined,
+    link: token && `${deps.publicUrl}/shared/${token}`,
+    showLink: shared !== undefined,
+    told,
+  })
+  return { ...shown, title: board.name, wide: true, body }
 }
 
 interface ListData {
