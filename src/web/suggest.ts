@@ -28,7 +28,7 @@ export function suggestRouter({ search, pages, limits }: PageDeps): Routes {
     // The address typed into a browser is no page.
     if (!wantsJson(req)) return next()
     const { q = '' } = readParameters(req.originalUrl, suggestParameters)
-    const body = await pages.keep(req, { key: `suggestions ${q.toLowerCase()}` }, async () => {
+    const body = await pages.keep(req, { key: `suggestions ${q}` }, async () => {
       return new CompressibleBody(JSON.stringify({ suggestions: await suggest(search, q) }))
     })
     res.set('Cache-Control', 'public, max-age=60')

@@ -38,6 +38,16 @@ test('a wall without frames names only what can be changed', async () => {
   expect(links(await textOf('?author=Unknown&tone=dark')).get('Without author')).toBe('/?tone=dark')
 })
 
+test('the last suggestion searches for what was typed, letter by letter', async () => {
+  for (const typed of ['SHORT', 'short']) {
+    const answer = await fetch(`${library.service.url}/web/suggest?q=${typed}`, {
+      headers: { accept: 'application/json' },
+    })
+    const { suggestions } = (await answer.json()) as { suggestions: { label: string; href: string }[] }
+    expect(suggestions.at(-1)).toMatchObject({ label: `Search frames for “${typed}”`, href: `/?q=${typed}` })
+  }
+})
+
 test('a filter by the name of something that every object has is a filter like any other', async () => {
   for (const name of ['constructor', 'toString', '__proto__'])
     for (const filter of ['technique', 'author']) {
