@@ -78,7 +78,22 @@ test('a frame on a later page of a board can have a note', async () => {
   const { json } = await me.ask('/web/boards', [['name', 'Long'], ...frames(frameIds)])
   const page = await me.get(`/boards/${json.board.id}?page=2`)
   const [, link] = new RegExp(`href="([^"]*note=${frameIds[120]})"`).exec(page.text)!
-  expect((await me.get(link!)).text).toContain('<h1>Note on a frame of “Long”</h1>')
+  const form = await me.get(link!.replaceAll('&amp;', '&'))
+  expect(form.text).toContain('<h1>Note on a frame of “Long”</h1>')
+  // Who works on that page comes back to it.
+  const shown = `/boards/${json.board.id}?page=2`
+  const pin = `#pin-${frameIds[120]}`
+  expect(form.text).toContain(`href="${shown}${pin}"`)
+  const at: [string, string][] = [['page', '2']]
+  const endOf = async (...asked: Parameters<typeof me.post>) => (await me.post(...asked)).headers.get('location')
+  const path = `/web/boards/${json.board.id}`
+  expect(await endOf(`${path}/note`, [...at, ['frame', frameIds[120]!], ['note', 'x']])).toBe(shown + pin)
+  expect(await endOf(`${path}/cover`, [...at, ['cover', frameIds[120]!]])).toBe(shown + pin)
+  const removed = [...at, ['board', json.board.id], ['only', frameIds[119]!]] as [string, string][]
+  const end = await endOf('/web/unpins', removed)
+  expect(end).toMatch(/\?page=2&undo=./)
+  // Without its last frame that page is gone.
+  expect((await me.get(end!)).text).toContain(`id="pin-${frameIds[0]}"`)
 })
 
 test('a move names the state it was made in: of two people at one order the second is told', async () => {

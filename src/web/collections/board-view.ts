@@ -44,7 +44,7 @@ export function boardPage(data: BoardData): Html {
   const first = (data.page - 1) * BOARD_PAGE
   const path = `/web/boards/${board.id}`
   const cards = board.items.map((item, n) => {
-    const placed = { path, boardId: board.id, place: first + n, total }
+    const placed = { path, boardId: board.id, page: data.page, place: first + n, total }
     const extra = html`${arranging ? moves(item, placed) : pinMenu(item, placed)}
 ${item.note !== null && html`<p class="note">${item.note}</p>`}`
     return pickCard(item, { n, form: 'picked', id: `pin-${item.id}`, extra })
@@ -65,7 +65,7 @@ ${board.description !== null && html`<p class="note">${board.description}</p>`}
 ${total === 0 && EMPTY}
 <form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
   ${hidden('board', board.id)}${arranging && hidden('arrange', '1')}
-  ${data.page > 1 && hidden('page', String(data.page))}
+  ${pagePart(data.page)}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
   <button formaction="/web/saves">Save</button>
@@ -76,6 +76,23 @@ ${total === 0 && EMPTY}
 ${pager(data)}`
 }
 
+const pageOf = (page: number) => (page > 1 ? String(page) : undefined)
+const pagePart = (page: number) => page > 1 && hidden('page', String(page))
+
+/** The address of a part of a board; `pin`: the frame to show there. */
+export function boardPath(
+  id: string,
+  {
+    arrange,
+    pin,
+    ...given
+  }: { page?: string | undefined; arrange?: boolean; note?: string; undo?: string; pin?: string },
+): string {
+  const shown = Object.entries({ ...given, arrange: arrange ? '1' : undefined })
+  const query = new URLSearchParams(shown.filter((one): one is [string, string] => one[1] !== undefined))
+  return `/boards/${id}${query.size > 0 ? `?${query}` : ''}${pin === undefined ? '' : `#pin-${pin}`}`
+}
+
 const EMPTY = emptyState(
   'The frames of this board will be here',
   html`Open a frame on the wall and press <kbd>b</kbd> or <b>Board</b>. Then arrange them here, and share the link.`,
@@ -84,6 +101,7 @@ const EMPTY = emptyState(
 interface Placed {
   path: string
   boardId: string
+  page: number
   /** From 0. */
   place: number
   total: number
@@ -107,10 +125,11 @@ function moves(item: PinnedFrame, { path, place, total }: Placed): Html {
 }
 
 /** What else can be done with a pin. */
-function pinMenu(item: PinnedFrame, { path, boardId }: Placed): Html {
+function pinMenu(item: PinnedFrame, { path, boardId, page }: Placed): Html {
   const what = item.caption ?? item.video.title
+  const note = boardPath(boardId, { page: pageOf(page), note: item.id })
   return html`<details class="menu pin-menu" name="menu"><summary aria-label="More: ${what}">⋯</summary>
-<div class="panel"><a href="/boards/${boardId}?note=${item.id}">${item.note === null ? 'Add a note' : 'Edit note'}<span
+<div class="panel"><a href="${note}">${item.note === null ? 'Add a note' : 'Edit note'}<span
   class="visually-hidden">: ${what}</span></a>
   <button class="link" form="picked" formaction="${path}/cover" name="cover" value="${item.id}"
     aria-label="Make the cover: ${what}">Make the cover</button>
@@ -192,15 +211,19 @@ function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: numb
   )
 }
 
-/** `/boards/{id}?note={frame}`: the note of one pin. */
-export function noteForm(visitor: Visitor, { id, name }: Pick<ShownBoard, 'id' | 'name'>, item: PinnedFrame): Html {
+/** `/boards/{id}?note={frame}`: the note of one pin. `page`: of the board, to come back to. */
+export function noteForm(
+  { visitor, page }: Pick<BoardData, 'visitor' | 'page'>,
+  { id, name }: Pick<ShownBoard, 'id' | 'name'>,
+  item: PinnedFrame,
+): Html {
   const alt = item.caption ?? item.video.title
   return html`<section class="narrow card"><h1>Note on a frame of “${name}”</h1>
 <img class="noted" src="${item.thumb_url}" alt="${alt}" width="${item.width}" height="${item.height}">
-<form method="post" action="/web/boards/${id}/note">${formToken(visitor)}${hidden('frame', item.id)}
+<form method="post" action="/web/boards/${id}/note">${formToken(visitor)}${hidden('frame', item.id)}${pagePart(page)}
   <div class="field"><label for="note">Note</label>
   <textarea id="note" name="note" maxlength="${MAX_NOTE}" rows="5">${item.note}</textarea></div>
-  <button class="primary">Keep the note</button> <a href="/boards/${id}#pin-${item.id}">Back</a>
+  <button class="primary">Keep the note</button> <a href="${boardPath(id, { page: pageOf(page), pin: item.id })}">Back</a>
 </form></section>`
 }
 

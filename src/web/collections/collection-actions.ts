@@ -21,7 +21,7 @@ import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
 import { type ActionOptions, type Actions, type Asked, type Done, field, frameFields, frameForm } from '../actions.ts'
 import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { chooseBoard, conflictPage } from './board-view.ts'
+import { boardPath, chooseBoard, conflictPage } from './board-view.ts'
 
 /** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {
@@ -66,6 +66,9 @@ const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
   boardId: param('id'),
 })
 
+/** The part of a board that its owner sees. */
+const seenPart = { page: field.filled, arrange: field.flag }
+
 const NewBoard = z.object({ name: field.text, frame: frameFields.maybe })
 const Rename = z.object({ name: field.text, description: field.maybe })
 
@@ -91,11 +94,11 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
     return { json: { board: { id, name } }, to: `/boards/${id}` }
   })
 
-  const body = z.object({ cover: field.filled })
+  const body = z.object({ cover: field.filled, ...seenPart })
   actions.action({ path: '/web/boards/:id/cover', who: 'pro', body }, async (asked) => {
-    const { cover = null } = asked.body
+    const { cover = null, ...seen } = asked.body
     await setCover(db, { ...boardOf(asked), frameId: cover })
-    return { json: { cover }, to: `/boards/${asked.param('id')}` }
+    return { json: { cover }, to: boardPath(asked.param('id'), { ...seen, ...(cover === null ? {} : { pin: cover }) }) }
   })
 
   actions.action({ path: '/web/boards/:id/delete', who: 'person' }, async (asked) => {
@@ -128,10 +131,10 @@ const asksWhere = ({ board, name, elsewhere }: z.output<typeof Pins>) =>
 
 /** `only` is the frame of a pin's own button; else `frame` names the selected ones. */
 const Unpins = z
-  .object({ only: field.filled, frame: frameFields.maybe, board: field.text })
-  .transform(({ only, frame, board }) => ({ board, frame: only === undefined ? frame : [only] }))
+  .object({ only: field.filled, frame: frameFields.maybe, board: field.text, ...seenPart })
+  .transform(({ only, frame, ...rest }) => ({ ...rest, frame: only === undefined ? frame : [only] }))
   .refine(({ frame }) => frame.length > 0, 'No frame is selected. Select one or more first.')
-const Note = z.object({ frame: field.text, note: field.text })
+const Note = z.object({ frame: field.text, note: field.text, page: field.filled })
 
 /** What people do with the frames of a board. */
 export function addPinActions(actions: Actions, deps: PageDeps): void {
@@ -166,18 +169,18 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
   actions.action(
     { path: '/web/unpins', who: 'person', body: Unpins, cost: frameForm.cost },
     async ({ visitor, body }) => {
-      const { board: boardId, frame: frameIds } = body
+      const { board: boardId, frame: frameIds, ...seen } = body
       const at = { accountId: visitor.account.id, boardId, frameIds }
       const { frameIds: unpinned, undo } = await removePinsWithUndo(db, at)
-      return { json: { unpinned, undo }, to: undoPath(`/boards/${boardId}`, undo) }
+      return { json: { unpinned, undo }, to: boardPath(boardId, { ...seen, ...(undo === null ? {} : { undo }) }) }
     },
   )
 
   actions.action({ path: '/web/boards/:id/note', who: 'pro', body: Note }, async (asked) => {
-    const { frame: frameId, note } = asked.body
+    const { frame: frameId, note, page } = asked.body
     await requirePinned(deps, asked, frameId)
     await pinFrame(db, { ...boardOf(asked), frameId, note })
-    return { json: { ok: true }, to: `/boards/${asked.param('id')}#pin-${frameId}` }
+    return { json: { ok: true }, to: boardPath(asked.param('id'), { page, pin: frameId }) }
   })
 
   actions.action({ path: '/web/boards/:id/move', who: 'pro', body: Move }, (asked) => movePin(deps, asked))
@@ -190,8 +193,7 @@ const Move = z
     frame: field.text,
     place: field.text,
     version: field.text,
-    arrange: field.flag,
-    page: field.filled,
+    ...seenPart,
   })
   .transform(({ move, frame, place, ...rest }) => {
     const [frameId = '', at] = move === undefined ? [frame, Number(place) - 1] : move.split(':')
@@ -209,8 +211,7 @@ async function movePin(deps: PageDeps, asked: Asked & { body: z.output<typeof Mo
     await requirePinned(deps, asked, frameId)
     const moved = await pinFrame(db, { ...at, frameId, position, seen })
     const { version } = await findBoard(db, at)
-    const shown = new URLSearchParams({ ...(page ? { page } : {}), ...(arrange ? { arrange: '1' } : {}) })
-    const to = `/boards/${at.boardId}${shown.size > 0 ? `?${shown}` : ''}#pin-${frameId}`
+    const to = boardPath(at.boardId, { page, arrange, pin: frameId })
     return { json: { position: moved.position, version }, to }
   } catch (error) {
     if (!(error instanceof BoardChanged)) throw error

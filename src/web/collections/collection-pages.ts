@@ -4,6 +4,7 @@ import { findShareToken } from '../../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
+  boardSize,
   findBoard,
   listBoardChoices,
   listBoards,
@@ -77,16 +78,17 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
   )
 }
 
-async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof boardParameters> }) {
+async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
-  const { visitor, param, query } = asked
-  const { page = 1, note, arrange, shared, ...told } = query
+  const { page: asked = 1, note, arrange, shared, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
+  // Behind the last page is the last one: its frames may just have been removed.
+  const page = asked === 1 ? 1 : Math.max(1, Math.min(asked, Math.ceil((await boardSize(db, at)) / BOARD_PAGE)))
   const shown = { current: 'boards' as const, modules: ['collections.js', 'board.js'] }
   if (note !== undefined) {
     const { board } = await loadBoard(db, at, { limit: 0 })
     const [item] = await toPinnedFrames(deps, await loadPins(db, board, [note]))
-    if (item) return { ...shown, title: board.name, body: noteForm(visitor, board, item) }
+    if (item) return { ...shown, title: board.name, body: noteForm({ visitor, page }, board, item) }
   }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
