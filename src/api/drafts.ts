@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { namingFields } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { deleteDraft, listDrafts, requireDraft, submitDraftAddress, submitDraftFile } from '../library/films/drafts.ts'
 import { DRAFT_POINTS, DraftAbout, DraftAnswer, readDraft, toDraftAbout } from '../views/draft.ts'
@@ -35,7 +36,8 @@ export const draftEndpoints = [
       const accountId = given.caller.account.id
       const draft = await receiveFilm(given, maxBytes, {
         parameters: fileParameters,
-        url: async (body) => submitDraftAddress(db, addresses, { accountId, ...UrlBody.parse(body) }),
+        url: async (body) =>
+          submitDraftAddress(db, addresses, { accountId, ...UrlBody.parse(body, { error: namingFields }) }),
         file: (file, { filename, fields }) => {
           const title = async () => Fields.parse(await fields).title
           return submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })

@@ -3,7 +3,7 @@ import express, { type Request } from 'express'
 import { z } from 'zod'
 import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../errors.ts'
+import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
@@ -75,7 +75,7 @@ export const submitEndpoints = [
       const { video, created } = await receiveFilm(given, maxBytes, {
         parameters: uploadParameters,
         url: (body) => {
-          const asked = UrlBody.parse(body)
+          const asked = UrlBody.parse(body, { error: namingFields })
           return submitUrl(db, asked.url, addresses.resolve, { ...asked, fetchable: addresses.fetchable })
         },
         file: (file, { filename, fields }) =>

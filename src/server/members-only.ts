@@ -103,12 +103,13 @@ function signPictures(value: unknown, sign: (path: string) => string): unknown {
 }
 
 /**
- * What answers without a key or a session: signs of life, the sign-in with its files, that of apps with the token of
- * their directory, the tool server's signed-in door, which asks for itself, and shared boards.
+ * What answers without a key or a session: signs of life, the sign-in with its files, that of apps with what their
+ * directory reads (a token, the page on privacy), the tool server's signed-in door, which asks for itself, and shared
+ * boards.
  */
 const OPEN = new RegExp(
   `^/(?:${[
-    'livez|readyz|robots\\.txt|web/me|(?:web/)?sign-in|mcp',
+    'livez|readyz|robots\\.txt|privacy|web/me|(?:web/)?sign-in|mcp',
     '(?:assets|(?:web/)?sign-in|(?:api/)?shared)/.*',
     'oauth/(?!consent/).*|\\.well-known/(?:(?:oauth|openid)-.*|openai-apps-challenge)',
   ].join('|')})$`,

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, NextFunction, Request, Response } from 'expre
 import { contextOf, loggedPath } from '../http/edge.ts'
 import { openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
 import { ShareEnded } from '../library/collections/board-settings.ts'
+import { scrub } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { actionRouter } from './actions.ts'
 import { loadAssets } from './assets.ts'
@@ -73,6 +74,8 @@ export function openPages(deps: PagesDeps) {
     signInRouter(shared),
     ...FOR_PEOPLE.map((parts) => actionRouter(shared, parts)),
     sharedBoardRouter(shared),
+    connectRouter(shared),
+    privacyRouter(shared),
   ]
   for (const router of routers) router.use(pageErrors(shared))
   return {
@@ -81,7 +84,7 @@ export function openPages(deps: PagesDeps) {
     viewerOf,
     /** What a browser gets for an error outside these pages. */
     errors: pageErrors(shared),
-    routers: [assets.router, ...routers, connectRouter(shared), crawlersRouter(shared), privacyRouter(shared)],
+    routers: [assets.router, ...routers, crawlersRouter(shared)],
     close: () => mailer?.close(),
   }
 }
@@ -100,7 +103,9 @@ function pageErrors({ assets, publicUrl, logger, viewerOf }: PageDeps): ErrorReq
     if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
     if (wantsJson(req)) {
       const { code, message, details } = problem
-      res.status(STATUS[code]).json({ code, message, details })
+      // A message may quote the request, and people put keys in the wrong places.
+      const text = scrub(JSON.stringify({ code, message, details }))
+      res.status(STATUS[code]).type('json').send(text)
       return
     }
     if (problem.code === 'unauthenticated') {

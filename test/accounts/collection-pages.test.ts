@@ -96,6 +96,26 @@ test('a frame on a later page of a board can have a note', async () => {
   expect((await me.get(end!)).text).toContain(`id="pin-${frameIds[0]}"`)
 })
 
+test('a page behind the last one of the videos does not say that there are none', async () => {
+  await seedFrames(api.db, { count: 1 })
+  await ensureAccount(api.db, { email: 'lists@example.org', plan: 'pro', role: 'operator' })
+  const { cookie } = await visitor.signIn('lists@example.org')
+  const page = await api.call('/operator?page=9', { headers: { cookie } })
+  expect(page.text).toContain('No video is on this page.')
+})
+
+test('a refused address of an open page is a page, and what scripts are told holds no key', async () => {
+  for (const path of ['/privacy?x=1', '/connect?x=1', '/connect/skills/none.zip']) {
+    const page = await api.call(path, { headers: { accept: 'text/html' } })
+    expect([path, page.headers.get('content-type')]).toEqual([path, 'text/html; charset=utf-8'])
+  }
+  const { cookie } = await person()
+  const refused = await api.call(`/boards?flk_live_${'a'.repeat(40)}=1`, {
+    headers: { cookie, accept: 'application/json' },
+  })
+  expect([refused.status, refused.json.message]).toEqual([400, expect.stringMatching(/^flk_…: unknown/)])
+})
+
 test('a move names the state it was made in: of two people at one order the second is told', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 5 })
   const me = await person()

@@ -23,6 +23,7 @@ const OPEN = [
   'POST /web/sign-in',
   'POST /web/sign-in/confirm',
   'GET /web/me',
+  'GET /privacy',
   'GET /shared/:token',
   'GET /shared/:token/oembed',
   'GET /api/shared/:token',

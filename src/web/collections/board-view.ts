@@ -218,12 +218,13 @@ export function noteForm(
   item: PinnedFrame,
 ): Html {
   const alt = item.caption ?? item.video.title
+  const back = boardPath(id, { page: pageOf(page), pin: item.id })
   return html`<section class="narrow card"><h1>Note on a frame of “${name}”</h1>
 <img class="noted" src="${item.thumb_url}" alt="${alt}" width="${item.width}" height="${item.height}">
 <form method="post" action="/web/boards/${id}/note">${formToken(visitor)}${hidden('frame', item.id)}${pagePart(page)}
   <div class="field"><label for="note">Note</label>
   <textarea id="note" name="note" maxlength="${MAX_NOTE}" rows="5">${item.note}</textarea></div>
-  <button class="primary">Keep the note</button> <a href="${boardPath(id, { page: pageOf(page), pin: item.id })}">Back</a>
+  <button class="primary">Keep the note</button> <a href="${back}">Back</a>
 </form></section>`
 }
 

@@ -50,12 +50,15 @@ ${addForms(data)}
   <button name="act" value="reannotate">Re-annotate</button>
   <button name="act" value="delete">Delete</button>
 </div>
-${videos.length === 0 ? emptyList(shown) : table(data)}
+${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : table(data)}
 </form>
 ${pager(data)}`
 }
 
-function emptyList(shown: ShownList): Html {
+/** `of`: the videos of the list, on other pages. */
+function emptyList(shown: ShownList, of: number): Html {
+  if (of > 0)
+    return html`<p class="empty">No video is on this page. <a href="${listPath(shown)}">Show the first page</a>.</p>`
   if (shown !== 'all') return html`<p class="empty">No video is ${shown}.</p>`
   return html`<p class="empty">The library has no videos yet. Paste an address or choose a file above; the first frames
   are there about a minute later.</p>`
@@ -69,6 +72,8 @@ function table({ videos, pictures }: VideosData): Html {
 <tbody>${videos.map((video) => videoRow(video, pictures.get(video.id)))}</tbody></table>`
 }
 
+const listPath = (list: ShownList) => (list === 'all' ? '/operator' : `/operator?show=${list}`)
+
 /** Videos of a list. */
 function countOf(counts: StatusCounts, list: ShownList): number {
   const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
@@ -78,7 +83,7 @@ function countOf(counts: StatusCounts, list: ShownList): number {
 export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
   return (Object.keys(SHOWN) as ShownList[]).map((list) => {
     const here = list === shown && trusted(' aria-current="true"')
-    return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${capitalized(list)}
+    return html`<a href="${listPath(list)}" data-list="${list}"${here}>${capitalized(list)}
 <b>${thousands(countOf(counts, list))}</b></a>`
   })
 }
