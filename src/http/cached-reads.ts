@@ -5,7 +5,7 @@ import { canonicalKey, readParameters } from '../parameters.ts'
 import { contextOf } from './edge.ts'
 import type { Answer, Endpoint, Input, Methodless } from './endpoint.ts'
 import type { LocalLimits } from './rate-limit/rate-limits.ts'
-import { CompressibleBody, isAny, isNoneMatchMet, preferredEncoding, sendBody } from './response-body.ts'
+import { CompressibleBody, encodingReader, isAny, isNoneMatchMet, sendBody } from './response-body.ts'
 import {
   keptOrInTurn,
   openVersionedCache,
@@ -68,7 +68,7 @@ export interface CachedReads {
    * Answers an open read: 304 from the version alone, else from memory, else by one load for all who wait. `parse`
    * reads the request; it is not called for a URL seen before. Only 200s are kept.
    */
-  answer(req: Request, res: Response, parse: () => CacheableRead): Promise<void>
+  answer(req: Request, res: Response, parse: () => CacheableRead): void | Promise<void>
 }
 
 interface CachedReadsOptions {
@@ -83,6 +83,7 @@ export function openCachedReads(
   { takeTurn, limits, maxBytes = 64 * 1024 * 1024 }: CachedReadsOptions,
 ): CachedReads {
   const cache = openVersionedCache<CompressibleBody>({ readModel, maxBytes })
+  const encodingOf = encodingReader()
   /** URL as written → the name of its read in ETags. Bounded by size, because URLs may be long. */
   const names = new LRUCache<string, string>({
     maxSize: 4 * 1024 * 1024,
@@ -92,19 +93,19 @@ export function openCachedReads(
   /**
    * Sends a read, or 304. A missing version means that the engine changed meanwhile: then no cache may keep the answer.
    */
-  async function send(
+  function send(
     req: Request,
     res: Response,
     name: string,
     { value, version }: Versioned<CompressibleBody>,
-  ): Promise<void> {
+  ): void | Promise<void> {
     if (version === undefined) res.setHeader('Cache-Control', 'no-store')
     else {
       const etag = tagOf(version, name)
       if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
       setKept(res, etag)
     }
-    await sendBody(req, res, value, { type: JSON_TYPE, encoding: preferredEncoding(req) })
+    return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
   /** 304 from the version alone, without a load; else the answer. */
@@ -130,7 +131,7 @@ export function openCachedReads(
   }
 
   return {
-    async answer(req, res, parse) {
+    answer(req, res, parse) {
       const known = names.get(req.originalUrl)
       const kept = known === undefined ? undefined : cache.peek(known)
       if (kept) return send(req, res, known!, kept)

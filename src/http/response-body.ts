@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
+import { LRUCache } from 'lru-cache'
 
 /** Brotli's effort for bodies that a client waits for. Its default, 11, is meant for files compressed once. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
@@ -42,19 +43,36 @@ export function preferredEncoding(req: Request): Encoding | undefined {
   return best === 'br' || best === 'gzip' ? best : undefined
 }
 
-/** Sends a body in an encoding, which is made first where it is not there yet. */
-export async function sendBody(
+/** `preferredEncoding` with a memory of the headers seen: parsing one costs a sixth of a warm read. */
+export function encodingReader(): typeof preferredEncoding {
+  const known = new LRUCache<string, Encoding | 'identity', Request>({
+    max: 200,
+    memoMethod: (_header, _known, { context }) => preferredEncoding(context) ?? 'identity',
+  })
+  return (req) => {
+    const header = String(req.headers['accept-encoding'] ?? '')
+    if (header === '' || header.length > 200) return preferredEncoding(req)
+    const preferred = known.memo(header, { context: req })
+    return preferred === 'identity' ? undefined : preferred
+  }
+}
+
+/** Sends a body in an encoding, which is made first where it is not there yet. A warm read waits for no promise. */
+export function sendBody(
   req: Request,
   res: Response,
   body: CompressibleBody,
   { type, encoding }: { type: string; encoding: Encoding | undefined },
-): Promise<void> {
+): void | Promise<void> {
   const used = body.bytes.length < COMPRESS_FROM_BYTES ? undefined : encoding
-  const bytes = used === undefined ? body.bytes : await body.as(used)
-  res.setHeader('Content-Type', type)
-  res.setHeader('Content-Length', bytes.length)
-  if (used !== undefined) res.setHeader('Content-Encoding', used)
-  res.end(req.method === 'HEAD' ? undefined : bytes)
+  const send = (bytes: Buffer) => {
+    res.setHeader('Content-Type', type)
+    res.setHeader('Content-Length', bytes.length)
+    if (used !== undefined) res.setHeader('Content-Encoding', used)
+    res.end(req.method === 'HEAD' ? undefined : bytes)
+  }
+  if (used === undefined) send(body.bytes)
+  else return body.as(used).then(send)
 }
 
 /** Sends JSON in the encoding that the client prefers. */
