@@ -21,3 +21,6 @@ export function cleanLines(value: string): string {
     .replace(/[\0-\t\v-\x1f\x7f-\x9f\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/g, ' ')
     .trim()
 }
+
+/** PostgreSQL can keep no NUL and no half of a surrogate pair, neither as text nor as JSON. */
+export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()

@@ -33,12 +33,20 @@ export function openDocuments(options: {
   const { operations, tools, publicUrl, version } = options
   const api = () => describeApi({ ...HEAD, info: { ...HEAD.info, version }, servers: [{ url: publicUrl }], operations })
   const events = () => describeEvents({ publicUrl, version })
+  /** Of the versions there are, so it is bounded. */
+  const schemas = new Map<string, TextSender>()
   return {
     api,
     events,
     dataSchema(type, dataVersion) {
+      const key = `${type}/${dataVersion}`
+      const known = schemas.get(key)
+      if (known) return known
       const schema = describeData(type, dataVersion, publicUrl)
-      return schema && textSender('application/schema+json', () => JSON.stringify(schema))
+      if (!schema) return undefined
+      const sender = textSender('application/schema+json', () => JSON.stringify(schema))
+      schemas.set(key, sender)
+      return sender
     },
     send: {
       openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),

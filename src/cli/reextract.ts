@@ -92,9 +92,8 @@ type Preview = { id: string; title: string } & (FrameChange | { failed: string }
 /** Fetches and extracts a video as a worker does, and stores nothing. */
 async function previewVideo({ config, db, store }: CommandContext, video: VideoRow): Promise<Preview> {
   const { extractInChild } = await import('../video/extract/run-extraction.ts')
-  const { fetchVideo } = await import('../workers/attempt.ts')
+  const { fetchVideo, makeScratch } = await import('../workers/attempt.ts')
   const { scratchRootOf } = await import('../workers/handlers.ts')
-  const { makeScratch } = await import('../workers/attempt.ts')
   const { id, title } = video
   const { ytdlpPath, maxUploadBytes: maxBytes, maxVideoSec: maxDurationSec } = config
   const folder = await makeScratch(scratchRootOf(config), id)

@@ -176,7 +176,7 @@ function toProgress({ done, total }: Stage): string {
 }
 
 const LOOK_EVERY_MS = 300
-/** Of videos that nothing works on. */
+/** The statuses of videos that are no longer in work. */
 export const OVER: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
 /** 128 and the number of SIGINT, as shells count. */
 const INTERRUPTED = 130

@@ -67,7 +67,7 @@ export function openLogTail(options: ReaderOptions): LogTail {
       let cursor = after
       while (!signal.aborted) {
         const { head } = window
-        const kept = window.after(cursor)
+        const kept = window.after(cursor, PAGE)
         if (kept === undefined) {
           const given = { after: cursor, upTo: head, types, limit: PAGE }
           const page = await inTurn(() => readEvents(db, given)).catch(waitForDatabase)
@@ -76,9 +76,8 @@ export function openLogTail(options: ReaderOptions): LogTail {
           if (page.events.length > 0) yield page.events
         } else if (kept.length === 0) await window.grown(signal)
         else {
-          const next = kept.slice(0, PAGE)
-          cursor = next.at(-1)!.cursor
-          const wanted = types ? next.filter(({ type }) => types.includes(type)) : next
+          cursor = kept.at(-1)!.cursor
+          const wanted = types ? kept.filter(({ type }) => types.includes(type)) : kept
           if (wanted.length > 0) yield wanted
         }
       }
@@ -144,8 +143,8 @@ const READ = 500
 interface Window {
   /** The position up to which the log was read: every event up to it can be read by all. */
   readonly head: Cursor
-  /** The events behind a position. Undefined when the window no longer has all of them. */
-  after(position: Cursor): readonly StoredEvent[] | undefined
+  /** The next events behind a position. Undefined when the window no longer has all of them. */
+  after(position: Cursor, limit: number): readonly StoredEvent[] | undefined
   /** Resolves when events are added, or at the signal. */
   grown(signal: AbortSignal): Promise<void>
 }
@@ -225,9 +224,10 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
       get head() {
         return head!
       },
-      after(position) {
+      after(position, limit) {
         if (isLater(base!, position)) return undefined
-        return kept.slice(kept.findLastIndex(({ cursor }) => !isLater(cursor, position)) + 1)
+        const at = kept.findLastIndex(({ cursor }) => !isLater(cursor, position)) + 1
+        return kept.slice(at, at + limit)
       },
       grown: (signal) => heard('grown', signal),
     },

@@ -79,7 +79,8 @@ function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, al
 }
 
 /**
- * Answers what no route has answered: 405 for a known path, else 404. Outside of `/api` who asks for HTML gets a page.
+ * Answers what no route has answered: 405 for a known path, else 404. Outside `/api`, a client that asks for HTML gets
+ * a page.
  */
 function refuseUnknown(
   { limits, pageErrors }: Pick<AppOptions, 'limits' | 'pageErrors'>,

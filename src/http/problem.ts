@@ -186,7 +186,7 @@ export function problemHandler(logger: Logger, limits: LocalLimits): ErrorReques
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
   return (error: unknown, req, res, _next) => {
-    // A stop waits for answers, not for questions whose client has gone. The database is closed to them: no news.
+    // A stop does not wait for requests whose client has gone. The database may be closed to them: that is not logged.
     if (res.destroyed && isPoolClosed(error)) return
     const problem = charged(limits, problemOf(error, req), req)
     const { requestId, address } = contextOf(req)

@@ -21,17 +21,23 @@ const COMPRESS_FROM_BYTES = 1024
 /** A finished body. Each compressed form is made once, when it is first asked for, and kept with it. */
 export class CompressibleBody {
   readonly bytes: Buffer
-  readonly #forms: { [encoding in Encoding]?: Promise<Buffer> } = {}
+  readonly #forms: { [encoding in Encoding]?: Buffer | Promise<Buffer> } = {}
 
   constructor(content: string | Buffer) {
     this.bytes = typeof content === 'string' ? Buffer.from(content) : content
   }
 
-  as(encoding: Encoding): Promise<Buffer> {
-    this.#forms[encoding] ??= compress[encoding](this.bytes).catch((error: unknown) => {
-      delete this.#forms[encoding]
-      throw error
-    })
+  as(encoding: Encoding): Buffer | Promise<Buffer> {
+    this.#forms[encoding] ??= compress[encoding](this.bytes).then(
+      (form) => {
+        this.#forms[encoding] = form
+        return form
+      },
+      (error: unknown) => {
+        delete this.#forms[encoding]
+        throw error
+      },
+    )
     return this.#forms[encoding]
   }
 }
@@ -71,8 +77,9 @@ export function sendBody(
     if (used !== undefined) res.setHeader('Content-Encoding', used)
     res.end(req.method === 'HEAD' ? undefined : bytes)
   }
-  if (used === undefined) send(body.bytes)
-  else return body.as(used).then(send)
+  const form = used === undefined ? body.bytes : body.as(used)
+  if (form instanceof Promise) return form.then(send)
+  send(form)
 }
 
 /** Sends JSON in the encoding that the client prefers. */

@@ -125,7 +125,7 @@ const TIMEOUT_MS = 5_000
  * Fetches the document that a client's id is the address of: by https from a public address, without redirects, at most
  * 64 kB within 5 seconds. `dispatcher` connects to public addresses only. @throws for everything else
  */
-export function documentFetcher(dispatcher: Dispatcher) {
+function documentFetcher(dispatcher: Dispatcher) {
   return async (address: string | URL): Promise<Response> => {
     const url = checkUrl(String(address))
     const signal = AbortSignal.timeout(TIMEOUT_MS)

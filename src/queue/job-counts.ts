@@ -39,9 +39,11 @@ export function remaining({ waiting, prioritized, active, delayed }: JobCounts):
 
 /** Jobs by queue and state, and how long the oldest has waited. @throws while Redis is away. */
 export async function queueFamilies(queues: Queues): Promise<Family[]> {
-  const found = await Promise.all(
-    (await countJobs(queues)).map(async (counts) => ({ ...counts, oldest: await oldestWaiting(queues, counts.queue) })),
-  )
+  const [counted, oldest] = await Promise.all([
+    countJobs(queues),
+    queues.ready().then(() => Promise.all(QUEUES.map((name) => oldestWaiting(queues, name)))),
+  ])
+  const found = counted.map((counts, n) => ({ ...counts, oldest: oldest[n]! }))
   return [
     gauge(
       'frames_queue_jobs',

@@ -47,7 +47,7 @@ function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
   let known = 0
   let same = 0
   for (const attribute of COMPARED) {
-    if (one[attribute] === null) continue
+    if ((one[attribute] ?? null) === null) continue
     known++
     if (one[attribute] === other[attribute]) same++
   }
@@ -77,7 +77,7 @@ export function sharedTraits(one: FrameDocument, other: FrameDocument): string[]
   const traits: string[] = []
   if (hammingDistance(one.phash, other.phash) <= LIKE_STRUCTURE) traits.push('picture')
   for (const attribute of COMPARED) {
-    const value = one[attribute]
+    const value = one[attribute] ?? null
     if (value !== null && value === other[attribute] && value !== 'no-face' && value !== 'none')
       traits.push(`${attribute} ${value}`)
   }

@@ -2,7 +2,6 @@ import { type DerivedName, type DerivedValue, END_SEC, STORED_NAMES, type Stored
 import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
-type Values = { [N in DerivedName]: readonly DerivedValue<N>[] }
 type Rules = { [N in DerivedName]: (frame: ShownFrame) => DerivedValue<N> | readonly DerivedValue<N>[] | null }
 
 /** Share of bare ground from which a drawn picture has lots of it, or some. */
@@ -43,12 +42,6 @@ const RULES: Rules = {
     return toOklab(ink).l > toOklab(ground).l ? 'light-on-dark' : 'dark-on-light'
   },
   described: ({ subject }) => (subject === null ? 'no' : 'yes'),
-}
-
-/** The values of a frame by attribute: none where it was not measured. */
-export function derivedValues(frame: ShownFrame): Values {
-  const values = Object.entries(RULES).map(([name, follow]) => [name, [follow(frame) ?? []].flat()])
-  return Object.fromEntries(values) as Values
 }
 
 /** The stored attributes that a word of a question may name; `kind` first, as the indexes have them. */

@@ -46,7 +46,7 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
   return { ...query, filters }
 }
 
-/** The best of all frames, on one page. */
+/** A first page by relevance, without filters or counts. */
 export const BEST = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
 
 const SHOWN = 5

@@ -105,18 +105,17 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const searchOf = (asker: Asker) => watchSearches(search, counts.note.bind(undefined, asker))
+  const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
-  const shared = {
-    ...{ db, films, takeTurn, kept, store, addresses, sourceKeyOf, publicUrl, tail, streams },
-    maxUploadBytes: config.maxUploadBytes,
-  }
+  const shared = { db, films, takeTurn, addresses, sourceKeyOf, publicUrl }
+  const receiving = { store, kept, tail, streams, maxUploadBytes: config.maxUploadBytes }
   const pages = openPages({
     ...shared,
+    ...receiving,
     search: searchOf('people'),
     readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
     oauth,
@@ -140,13 +139,18 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     search: toolSearch,
     advisor: openAdvisor(toolSearch),
     readImage,
-    ...{ config, limits, logger, readModel, wire: overrides.wire },
+    config,
+    limits,
+    logger,
+    readModel,
+    wire: overrides.wire,
   }
   const tools = createTools(toolDeps)
   const dispatch = createToolServer({ ...toolDeps, tools, version: VERSION })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     ...shared,
+    ...receiving,
     search: searchOf('programs'),
     readImage,
     cache,

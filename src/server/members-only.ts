@@ -103,9 +103,8 @@ function signPictures(value: unknown, sign: (path: string) => string): unknown {
 }
 
 /**
- * What answers without a key or a session: signs of life, the sign-in with its files, that of apps with what their
- * directory reads (a token, the page on privacy), the tool server's signed-in door, which asks for itself, and shared
- * boards.
+ * What answers without a key or a session: health checks, sign-in and its files, sign-in of apps, what an app directory
+ * reads (its token, the privacy page), shared boards, and `/mcp`, which asks for a key itself.
  */
 const OPEN = new RegExp(
   `^/(?:${[

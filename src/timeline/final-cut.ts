@@ -41,7 +41,7 @@ function timecodeOf({ rate, start, drop }: Pick<Timeline, 'rate' | 'start' | 'dr
     rateOf(rate),
     element('string', {}, [toTimecode(start, { rate, drop })]),
     element('frame', {}, [start]),
-    element('displayformat', {}, [drop ? 'DF' : 'NDF']),
+    element('displayformat', {}, [tcFormat({ drop })]),
   ])
 }
 

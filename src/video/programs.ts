@@ -53,9 +53,7 @@ interface End {
   timedOut: boolean
 }
 
-/**
- * Resolves once the process has ended and its pipes are closed. Never rejects. An abort and the time-out kill it.
- */
+/** Resolves once the process has ended and its pipes are closed. Never rejects. An abort and the time-out kill it. */
 export function ended(
   child: ChildProcess,
   {

@@ -205,10 +205,6 @@ export const WallFrame = z
   })
   .meta({ id: 'WallFrame', description: 'A frame; with `q` it has `score` and `matched` too.' })
 
-const chosenValues = ({ subject, surface, shot, technique, zone }: ShownFrame): ChosenValues => {
-  return { subject, surface, shot, technique, zone }
-}
-
 /** A frame as a public resource. PUBLIC_URL is the only source of absolute addresses. */
 export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
   return {
@@ -217,7 +213,7 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
     t_sec: document.t_sec,
     shot_sec: document.shot_sec ?? null,
     kind: document.kind,
-    ...chosenValues(document),
+    ...(byName(CHOSEN, (name) => document[name]) as ChosenValues),
     tone: document.tone,
     author: document.author,
     platform: document.platform,

@@ -77,13 +77,14 @@ export function openPages(deps: PagesDeps) {
     connectRouter(shared),
     privacyRouter(shared),
   ]
-  for (const router of routers) router.use(pageErrors(shared))
+  const errors = pageErrors(shared)
+  for (const router of routers) router.use(errors)
   return {
     /** For other pages: the files of the shell, and who looks. */
     assets,
     viewerOf,
     /** What a browser gets for an error outside these pages. */
-    errors: pageErrors(shared),
+    errors,
     routers: [assets.router, ...routers, crawlersRouter(shared)],
     close: () => mailer?.close(),
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
+import { LRUCache } from 'lru-cache'
 import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
@@ -82,6 +83,8 @@ export async function openModel(
 
 /** Long side of an example's picture. */
 const SIDE = 320
+/** Pictures kept in memory: every line of a batch has the same few. */
+const MAX_KEPT = 200
 
 /** A style with the pictures of the media store. Undefined without corrections. */
 export function openHouseStyle(
@@ -89,7 +92,19 @@ export function openHouseStyle(
   style: { version: string; corrections: readonly Correction[] } | undefined,
 ): HouseStyle | undefined {
   if (!style || style.corrections.length === 0) return undefined
-  return { ...style, pictureOf: ({ imageKey }) => toPicture(store, imageKey) }
+  const kept = new LRUCache<string, Promise<string | null>>({ max: MAX_KEPT })
+  return {
+    ...style,
+    pictureOf({ imageKey }) {
+      const known = kept.get(imageKey)
+      if (known) return known
+      const picture = toPicture(store, imageKey)
+      kept.set(imageKey, picture)
+      // After an outage of the store the next call asks again.
+      picture.catch(() => kept.delete(imageKey))
+      return picture
+    },
+  }
 }
 
 async function toPicture(store: MediaStore, key: string): Promise<string | null> {

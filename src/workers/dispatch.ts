@@ -83,7 +83,6 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
   return jobs
 }
 
-/** Work that waits for another annotator, from before a change of settings, is assigned to the active one. */
 export interface ReconcileDeps extends DispatchDeps {
   logger: Logger
 }
@@ -92,7 +91,10 @@ export interface ReconcileDeps extends DispatchDeps {
 const BACKFILL_DEPTH = 5_000
 const VIDEOS_AT_ONCE = 200
 
-/** Enqueues from Postgres the jobs that Redis lost. Safe at any time, in any process. Returns their number. */
+/**
+ * Enqueues from Postgres the jobs that Redis lost. Work that waits for an earlier annotator goes to the active one.
+ * Safe at any time, in any process. Returns the number of jobs.
+ */
 export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): Promise<number> {
   const { db, queues, logger } = deps
   await queues.ready()

@@ -225,6 +225,7 @@ describe('a client', () => {
     ['no list', 'https://app.example.com'],
     ['a number', [7]],
     ['half a sign', ['https://app.example.com/\ud83d']],
+    ['NUL', ['https://app.example.com/\0']],
   ])('is refused with an address where no code may go: %s', async (_what, redirect_uris) => {
     const { status, json } = await register(service, { client_name: 'x', redirect_uris })
     expect([status, json.error]).toEqual([400, 'invalid_redirect_uri'])

@@ -1,4 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
+import { isStorable } from '../../clean-text.ts'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { grants } from '../../db/schema/accounts.ts'
 import { subscriptions } from '../../db/schema/webhooks.ts'
@@ -90,11 +91,9 @@ export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
 }
 
 function requireStorable(given: Asked['arguments']): void {
-  JSON.stringify(given, (name, value) => {
-    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
+  for (const [name, value] of Object.entries(given))
+    if ([value].flat().some((one) => typeof one === 'string' && !isStorable(one)))
       throw invalid(name, `${name}: holds a character that cannot be kept, such as NUL. Leave it out.`)
-    return value
-  })
 }
 
 async function upsert(

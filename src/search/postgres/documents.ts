@@ -1,9 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { isStorable } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments, LibrarySearch } from '../library-search.ts'
 import { nameKey } from '../text/tokens.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { isStorable, storable } from './where.ts'
+import { storable } from './where.ts'
 
 /** Documents by id, and lists in a stored order. */
 

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { isStorable } from '../../clean-text.ts'
 import type {
   DocumentKind,
   FrameDocument,
@@ -7,6 +8,7 @@ import type {
   LibrarySearch,
   SearchGroups,
 } from '../library-search.ts'
+
 import { BEST } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
@@ -17,7 +19,7 @@ import { documentsOf } from './documents.ts'
 import { askedOf, findInWords, isAsked, type ReadModel } from './frames.ts'
 import { BY_STRENGTH, namedScore, partialNameScore, scoreOf } from './rank.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, inSnapshot, rowsOf } from './tables.ts'
-import { anyOfSome, atLeast, fixedOf, isStorable, tsquery } from './where.ts'
+import { anyOfSome, atLeast, fixedOf, tsquery } from './where.ts'
 import { readSenses, type SensesByScope } from './words.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>

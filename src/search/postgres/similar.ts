@@ -103,7 +103,7 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
 /** How many attributes a candidate shares with the frame. */
 function sharedAttributes(me: FrameDocument): SQL {
   const shared = COMPARED.flatMap((attribute) => {
-    // Absent in a document of an earlier version.
+    // A document from before the attribute was added lacks it.
     const value = me[attribute] ?? null
     return value === null ? [] : [sql`(${sql.raw(attribute)} is not distinct from ${value})::int`]
   })

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { isStorable } from '../../clean-text.ts'
 import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
@@ -57,8 +58,7 @@ function hasColor(colors: readonly string[]): SQL {
   return cells.length === 0 ? called : sql`(${near} or ${called})`
 }
 
-/** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, and a query with one fails. */
-export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
+/** No row has any other value, and a query with one fails. */
 export const storable = (values: readonly string[]): string[] => values.filter(isStorable)
 
 /**

@@ -12,11 +12,11 @@ const REJECTED_IN_A_ROW = 32
 interface Call {
   request: ModelRequest
   frameCount: number
-  /** Ends the wait for a lease. */
+  /** Ends the wait for the limiter. */
   signal: AbortSignal
   /** Aborts the call in flight. */
   abortCalls: AbortSignal
-  /** Books the call, once it holds its lease. @throws when it must not be paid for */
+  /** Books the call, once the limiter lets it through. @throws when it must not be paid for */
   reserve(): Promise<BookedCall | undefined>
   /** Records what the call cost. */
   record(booked: BookedCall | undefined, reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>

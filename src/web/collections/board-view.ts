@@ -138,11 +138,7 @@ function pinMenu(item: PinnedFrame, { path, boardId, page }: Placed): Html {
 }
 
 function arrangeLink({ board, page, arranging }: BoardData): Html {
-  const at = new URLSearchParams({
-    ...(page > 1 ? { page: String(page) } : {}),
-    ...(arranging ? {} : { arrange: '1' }),
-  })
-  const href = `/boards/${board.id}${at.size > 0 ? `?${at}` : ''}`
+  const href = boardPath(board.id, { page: pageOf(page), arrange: !arranging })
   return html`<a class="button" href="${href}">${arranging ? 'Done' : 'Arrange'}</a>`
 }
 
@@ -152,11 +148,11 @@ const dayOf = (time: string) => html`<time datetime="${time}">${DAY.format(new D
 function pager({ board, page, total, arranging }: BoardData): Html | false {
   if (total <= BOARD_PAGE) return false
   const last = Math.ceil(total / BOARD_PAGE)
-  const rest = arranging ? '&arrange=1' : ''
+  const at = (n: number) => boardPath(board.id, { page: String(n), arrange: arranging })
   return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="/boards/${board.id}?page=${page - 1}${rest}">← Page ${page - 1}</a>`}
+  ${page > 1 && html`<a rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
   <span>Page ${page} of ${last}</span>
-  ${page < last && html`<a rel="next" href="/boards/${board.id}?page=${page + 1}${rest}">Page ${page + 1} →</a>`}
+  ${page < last && html`<a rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
 </nav>`
 }
 
@@ -211,7 +207,7 @@ function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: numb
   )
 }
 
-/** `/boards/{id}?note={frame}`: the note of one pin. `page`: of the board, to come back to. */
+/** `/boards/{id}?note={frame}`: the note of one pin. `page`: the page of the board to return to. */
 export function noteForm(
   { visitor, page }: Pick<BoardData, 'visitor' | 'page'>,
   { id, name }: Pick<ShownBoard, 'id' | 'name'>,

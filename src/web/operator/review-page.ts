@@ -19,7 +19,7 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
-import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { ANNOTATED, type AnnotatedAttribute, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { capitalized, clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
@@ -190,7 +190,6 @@ interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
 }
 
 const LISTS = Object.entries(CLOSED_LISTS) as [AnnotatedAttribute, readonly string[]][]
-const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
 const LABELS: Partial<Record<AnnotatedAttribute, string>> = {
   zone: 'Face zone',
   steal: 'Worth taking',
@@ -211,7 +210,7 @@ height="${row.height}"></a><figcaption class="hint">${at}${place && html` · ${w
 ${hidden('next', nextPath)}
 ${LISTS.map(([name, values]) => choices(data, name, values))}
 ${technique(data)}
-${texts && TEXTS.map((name) => textField(row, name))}
+${texts && WRITTEN.map((name) => textField(row, name))}
 <div class="tools"><button class="primary" data-accept>${texts ? 'Keep' : 'Accept'} <kbd>Enter</kbd></button>
 ${!texts && html`<a href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
 ${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
@@ -273,7 +272,7 @@ ${
 }</div>`
 }
 
-function textField(row: FrameRow, name: (typeof TEXTS)[number]): Html {
+function textField(row: FrameRow, name: (typeof WRITTEN)[number]): Html {
   const value = storedValue(row, name).value ?? ''
   return html`<div class="field"><label for="${name}">${labelOf(name)} ${origin(row, name)}</label>
 ${was(row, name, true)}<textarea id="${name}" name="${name}" rows="2" maxlength="2000">${value}</textarea></div>`

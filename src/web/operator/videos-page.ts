@@ -117,7 +117,7 @@ const Wish = z
   .refine(({ ids }) => ids.length <= MAX_VIDEOS, `Select at most ${MAX_VIDEOS} videos at once.`)
 type Wish = z.output<typeof Wish>
 
-/** Whether the answer is a page that asks: what deletes or costs says so first. */
+/** Whether the answer asks for confirmation first, as for acts that delete or cost. */
 const asksFirst = ({ act, sure }: Wish) => (act === 'delete' || act === 'reannotate') && !sure
 
 async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done> {

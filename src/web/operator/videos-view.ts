@@ -16,7 +16,7 @@ export const SHOWN = {
 } as const satisfies Record<string, readonly VideoReport['status'][] | undefined>
 export type ShownList = keyof typeof SHOWN
 
-export type StatusCounts = Partial<Record<VideoReport['status'], number>>
+type StatusCounts = Partial<Record<VideoReport['status'], number>>
 
 export interface VideosData {
   visitor: Visitor
@@ -55,9 +55,9 @@ ${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : table(data)}
 ${pager(data)}`
 }
 
-/** `of`: the videos of the list, on other pages. */
-function emptyList(shown: ShownList, of: number): Html {
-  if (of > 0)
+/** `total`: the videos on all pages of the list. */
+function emptyList(shown: ShownList, total: number): Html {
+  if (total > 0)
     return html`<p class="empty">No video is on this page. <a href="${listPath(shown)}">Show the first page</a>.</p>`
   if (shown !== 'all') return html`<p class="empty">No video is ${shown}.</p>`
   return html`<p class="empty">The library has no videos yet. Paste an address or choose a file above; the first frames
@@ -74,7 +74,7 @@ function table({ videos, pictures }: VideosData): Html {
 
 const listPath = (list: ShownList) => (list === 'all' ? '/operator' : `/operator?show=${list}`)
 
-/** Videos of a list. */
+/** The number of videos in a list. */
 function countOf(counts: StatusCounts, list: ShownList): number {
   const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
   return statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)

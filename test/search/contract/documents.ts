@@ -13,8 +13,8 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../../../src/search/library-search.ts'
-import { derivedValues } from '../../../src/search/named-values.ts'
-import type { DerivedName } from '../../../src/vocabulary.ts'
+import { namedValues } from '../../../src/search/named-values.ts'
+import { DERIVED, type DerivedName } from '../../../src/vocabulary.ts'
 import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 
 /** Made-up documents, and queries for them. */
@@ -28,7 +28,7 @@ export function order(a: string, b: string): number {
 
 /** The filters as a plain predicate. */
 export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
-  const derived = derivedValues(frame)
+  const named = namedValues(frame)
   const valuesOf = (name: FilterName): readonly (string | null)[] => {
     if (name === 'video') return [frame.video_id]
     if (name === 'color')
@@ -36,8 +36,8 @@ export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
         ...colorNames(frame.palette, frame.palette_shares),
         ...cellsOf(frame.palette, frame.palette_shares).map(String),
       ]
-    return name in derived
-      ? derived[name as DerivedName]
+    return name in DERIVED
+      ? named.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
       : [frame[name as Exclude<FilterName, DerivedName | 'video' | 'color'>]]
   }
   const asStored = (name: FilterName, value: string) =>
