@@ -22,5 +22,5 @@ export function cleanLines(value: string): string {
     .trim()
 }
 
-/** PostgreSQL can keep no NUL and no half of a surrogate pair, neither as text nor as JSON. */
-export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
+/** What PostgreSQL cannot keep, neither as text nor as JSON: NUL and half a surrogate pair. */
+export const UNSTORABLE = /[\0\p{Surrogate}]/u

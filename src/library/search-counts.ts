@@ -18,8 +18,8 @@ interface Asked {
 }
 
 export interface SearchCounts {
-  /** Counts a search. In memory, so that no read waits for it. */
-  note(asker: Asker, asked: Asked): void
+  /** Counts the searches of an asker. In memory, so that no read waits for it. */
+  counterOf(asker: Asker): (asked: Asked) => void
   /** Writes the counts as events. After a failure they are kept for the next time. */
   flush(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -60,14 +60,16 @@ export function openSearchCounts({
 }): SearchCounts {
   let batch = emptyBatch()
 
-  function note(asker: Asker, { q, answer, filtered }: Asked): void {
-    const counts = batch.askers[asker]
-    counts.searches++
-    if (answer === 'full' || filtered) return
-    const kind = answer === 'none' ? 'unanswered' : 'weak'
-    counts[kind]++
-    addTerm(batch[kind], toAnonymousTerm(q), 1)
-  }
+  const counterOf =
+    (asker: Asker) =>
+    ({ q, answer, filtered }: Asked): void => {
+      const counts = batch.askers[asker]
+      counts.searches++
+      if (answer === 'full' || filtered) return
+      const kind = answer === 'none' ? 'unanswered' : 'weak'
+      counts[kind]++
+      addTerm(batch[kind], toAnonymousTerm(q), 1)
+    }
 
   async function flush(): Promise<void> {
     const given = batch
@@ -93,7 +95,7 @@ export function openSearchCounts({
   const timer = setInterval(() => void flush(), everyMs)
   timer.unref()
   return {
-    note,
+    counterOf,
     flush,
     async [Symbol.asyncDispose]() {
       clearInterval(timer)

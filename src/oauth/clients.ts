@@ -1,4 +1,4 @@
-import { cleanText, isStorable } from '../clean-text.ts'
+import { cleanText, UNSTORABLE } from '../clean-text.ts'
 import type { DbOrTx } from '../db/client.ts'
 import { putRecord } from '../library/accounts/grants.ts'
 import { randomId } from '../library/ids.ts'
@@ -16,7 +16,7 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
 
 /** Whether codes may be sent there: https, a program on the person's own machine, or a known program's address. */
 function isReturnAddress(address: unknown): address is string {
-  if (typeof address !== 'string' || !isStorable(address) || !URL.canParse(address)) return false
+  if (typeof address !== 'string' || UNSTORABLE.test(address) || !URL.canParse(address)) return false
   const { protocol, username, hash } = new URL(address)
   if (username !== '' || hash !== '' || address.length > 2_000) return false
   return protocol === 'https:' || isLoopbackReturn(address) || PRIVATE_RETURNS.has(address)

@@ -37,7 +37,7 @@ import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch, watchSearches } from '../search/open-search.ts'
-import { findPasted, findSource } from '../video/source/source.ts'
+import { findSource, sourceKeyOf } from '../video/source/source.ts'
 import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
@@ -105,7 +105,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
+  const searchOf = (asker: Asker) => watchSearches(search, counts.counterOf(asker))
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
@@ -222,9 +222,4 @@ function openSignedInDoor({
 function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {
   const names = (open: boolean) => tools.filter(({ scope }) => (scope === null) === open).map(({ name }) => name)
   return { open: names(true), account: names(false) }
-}
-
-/** The key of a pasted video URL. A URL of no video finds nothing, instead of words that resemble its letters. */
-function sourceKeyOf(term: string): string | undefined {
-  return findPasted(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
 }

@@ -1,5 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
-import { isStorable } from '../../clean-text.ts'
+import { UNSTORABLE } from '../../clean-text.ts'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { grants } from '../../db/schema/accounts.ts'
 import { subscriptions } from '../../db/schema/webhooks.ts'
@@ -92,7 +92,7 @@ export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
 
 function requireStorable(given: Asked['arguments']): void {
   for (const [name, value] of Object.entries(given))
-    if ([value].flat().some((one) => typeof one === 'string' && !isStorable(one)))
+    if ([value].flat().some((one) => typeof one === 'string' && UNSTORABLE.test(one)))
       throw invalid(name, `${name}: holds a character that cannot be kept, such as NUL. Leave it out.`)
 }
 

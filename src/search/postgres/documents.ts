@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { isStorable } from '../../clean-text.ts'
+import { UNSTORABLE } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments, LibrarySearch } from '../library-search.ts'
 import { nameKey } from '../text/tokens.ts'
@@ -31,7 +31,7 @@ export async function findVideo(db: Executor, id: string): Promise<LibraryDocume
 }
 
 export async function loadVideoFrames(db: Executor, videoId: string): Promise<FrameDocument[] | undefined> {
-  if (!isStorable(videoId)) return undefined
+  if (UNSTORABLE.test(videoId)) return undefined
   const frames = await documentRows<'frames'>(
     db,
     sql`
@@ -46,7 +46,7 @@ export async function findFrame(
   db: Executor,
   id: string,
 ): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined> {
-  if (!isStorable(id)) return undefined
+  if (UNSTORABLE.test(id)) return undefined
   const frames = await documentRows<'frames'>(
     db,
     sql`
@@ -68,7 +68,7 @@ export async function loadVideos(
   db: Executor,
   { after, limit, author, platform }: Parameters<LibrarySearch['videos']>[0],
 ): Promise<CursorPage<LibraryDocuments['videos']>> {
-  if (author !== undefined && !isStorable(author)) return { items: [], next: null }
+  if (author !== undefined && UNSTORABLE.test(author)) return { items: [], next: null }
   const cursor = after === undefined ? undefined : readCursor(after, 'integer')
   const items = await documentRows<'videos'>(
     db,

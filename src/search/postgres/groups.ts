@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { isStorable } from '../../clean-text.ts'
+import { UNSTORABLE } from '../../clean-text.ts'
 import type {
   DocumentKind,
   FrameDocument,
@@ -174,7 +174,7 @@ async function framesInOrder(db: Executor, rows: readonly { id: string }[]): Pro
 
 /** A video by its canonical source key, with its strongest frames. */
 async function findBySource(db: Executor, sourceKey: string, limit: number): Promise<SearchGroups> {
-  if (!isStorable(sourceKey)) return nothing()
+  if (UNSTORABLE.test(sourceKey)) return nothing()
   const [video] = await rowsOf<{ id: string; doc: LibraryDocuments['videos'] }>(
     db,
     sql`select e.id, d.doc from ${ENTRIES} e join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { isStorable } from '../../clean-text.ts'
+import { UNSTORABLE } from '../../clean-text.ts'
 import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
@@ -59,7 +59,7 @@ function hasColor(colors: readonly string[]): SQL {
 }
 
 /** No row has any other value, and a query with one fails. */
-export const storable = (values: readonly string[]): string[] => values.filter(isStorable)
+export const storable = (values: readonly string[]): string[] => values.filter((value) => !UNSTORABLE.test(value))
 
 /**
  * What is found, and what no row may have. Each function below gives the text of a tsquery, undefined where no row can

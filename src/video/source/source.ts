@@ -37,6 +37,11 @@ export function findPasted(text: string): Source | undefined {
   return alone || source?.videoId !== undefined ? source : undefined
 }
 
+/** The key of a pasted video URL. A URL of no video finds nothing, instead of words that resemble its letters. */
+export function sourceKeyOf(term: string): string | undefined {
+  return findPasted(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
+}
+
 const SENTENCE_END = new Set('.,;:!?…\'"”’»>]}')
 
 /** Strips what ends a sentence, a quotation or a bracket that was opened before the address. */
