@@ -40,6 +40,7 @@ function toFailure(error: unknown): Failure {
 
 /** What PostgreSQL, Redis, a bucket or Meilisearch says to a wrong password or name, as what to correct. */
 const REFUSALS: readonly [what: RegExp, text: string][] = [
+  [/^53100$/, 'The disk of PostgreSQL is full. Free some space, then try again.'],
   [
     /^(28P01|28000)$/,
     'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it. A new POSTGRES_PASSWORD in .env ' +

@@ -108,7 +108,9 @@ export function inTransactionOf<T>(accountId: string, db: DbOrTx, act: (tx: Tx) 
   return '$client' in db ? (db as Db).transactionOf(accountId, act) : act(db)
 }
 
-const CODES = /^(57P0[123]|08\w{3}|53300|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+/** 53100: the disk of PostgreSQL is full. */
+const SQL_STATES = /^(57P0[123]|08\w{3}|53[13]00|25P03)$/
+const CODES = /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|(HOST|NET)(UNREACH|DOWN))|EAI_AGAIN)$/
 /** Errors of pg and ioredis that carry no code. */
 const MESSAGES = [
   /Connection terminated/,
@@ -121,7 +123,7 @@ const MESSAGES = [
 export function isConnectionLoss(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { code?: unknown }
-    if (typeof code === 'string' && CODES.test(code)) return true
+    if (typeof code === 'string' && (SQL_STATES.test(code) || CODES.test(code))) return true
     const { message } = cause
     if (MESSAGES.some((pattern) => pattern.test(message))) return true
   }

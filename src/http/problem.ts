@@ -53,14 +53,14 @@ export function toAppError(error: unknown): AppError {
     return new AppError('invalid_request', 'The URL or the body cannot be read. Check its encoding.')
   const unavailable = (message: string, retryAfterSec: number) =>
     new AppError('unavailable', message, { retryAfterSec, cause: error })
+  if (sqlStateOf(error, DISK_FULL))
+    return unavailable('The disk of the service is full, so nothing can be changed now. Try again later.', 60)
   if (isConnectionLoss(error))
     return unavailable('The service cannot reach its database or storage. Try again in a few seconds.', 5)
   if (sqlStateOf(error, STATEMENT_TIMEOUT))
     return unavailable('The query took too long. Ask for less at once, or try again.', 5)
   if (sqlStateOf(error, LOCK_TIMEOUT))
     return unavailable('Other requests are changing the same thing. Try again in a second.', 1)
-  if (sqlStateOf(error, DISK_FULL))
-    return unavailable('The disk of the service is full, so nothing can be changed now. Try again later.', 60)
   return new AppError(
     'internal',
     'Something went wrong on our side. The X-Request-Id of this response helps us find it.',

@@ -41,6 +41,24 @@ test(
   },
 )
 
+test('a network without a way to PostgreSQL, and a full disk of PostgreSQL, are outages', async () => {
+  // No host has the address of all hosts of a network.
+  const away = openDb({ url: 'postgres://postgres@255.255.255.255/postgres' })
+  const db = openDb({ url: inject('postgresUrl'), max: 1 })
+  try {
+    const lost = await away.$client.query('select 1').catch((error: unknown) => error)
+    expect(lost).toMatchObject({ code: 'ENETUNREACH' })
+    expect(isConnectionLoss(lost)).toBe(true)
+    const full = await db
+      .execute(sql`do $$ begin raise exception using errcode = 'disk_full'; end $$`)
+      .catch((error: unknown) => error)
+    expect(isConnectionLoss(full)).toBe(true)
+    expect(toAppError(full).message).toMatch(/disk of the service is full/)
+  } finally {
+    await Promise.all([away.$client.end(), db.$client.end()])
+  }
+})
+
 test('a Redis that does not answer in time is an outage', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
