@@ -89,8 +89,11 @@ export async function runAttempt(
       deps.logger.info(attempt.about, 'ingest superseded')
       return
     }
-    // A stopping worker hands the job back: that is not the video's failure.
-    if (stop.aborted) throw error
+    if (stop.aborted) {
+      // A stopping worker hands the job back: that is not the video's failure.
+      await attempt.refund().catch(() => undefined)
+      throw error
+    }
     await handleFailure(deps, attempt, { lastAttempt, scratchDir }, error)
   } finally {
     await progress.stop()
@@ -241,7 +244,8 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
     const file = join(scratchDir, 'source')
     if (video.uploadKey) {
       const body = await store.open(video.uploadKey)
-      if (!body) throw new MediaError('upload_missing', 'The uploaded file is lost. Upload it again.')
+      if (!body)
+        throw new MediaError('upload_missing', 'The uploaded file is lost. Upload it again, then retry this video.')
       await pipeline(body, createWriteStream(file), { signal })
       onProgress(1, 1)
       return { file, title: null, author: null }

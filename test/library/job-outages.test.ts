@@ -74,12 +74,13 @@ test('a video that was begun too often is given up with a reason, and the next o
   const revision = await revisionOf(video)
   for (let n = 0; n < MAX_ATTEMPTS; n++) {
     // A killed worker: the attempt begins and never ends.
-    const stop = new AbortController()
     const running = ingestVideo({
       ...deps,
-      faultPoint: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')),
-    })({ videoId: video, revision }, { signal: stop.signal, lastAttempt: false })
-    await expect(running).rejects.toThrow()
+      faultPoint: () => {
+        throw new Error('killed')
+      },
+    })({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
+    await expect(running).rejects.toThrow('killed')
   }
   expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_ATTEMPTS })
   await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
@@ -90,6 +91,23 @@ test('a video that was begun too often is given up with a reason, and the next o
     { signal: new AbortController().signal, lastAttempt: false },
   )
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
+})
+
+test('however often a worker is stopped, the video is not given up', async () => {
+  service = await open(annotator, { worker: false })
+  const video = await addVideo(service, 3)
+  const revision = await revisionOf(video)
+  const deps = ingestDeps()
+  for (let n = 0; n < MAX_ATTEMPTS + 5; n++) {
+    const stop = new AbortController()
+    const faultPoint = (step: string) => step === 'ingest-begun' && stop.abort(new Error('stopped'))
+    const running = ingestVideo({ ...deps, faultPoint })(
+      { videoId: video, revision },
+      { signal: stop.signal, lastAttempt: false },
+    )
+    await expect(running).rejects.toThrow('stopped')
+  }
+  expect(await videoRow(service, video)).toMatchObject({ attempts: 0, failure_code: null })
 })
 
 test('however long a store is away, the video waits for it and is not given up', async () => {
