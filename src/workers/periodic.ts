@@ -5,7 +5,7 @@ import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { sweepDrafts } from '../library/films/drafts.ts'
 import { backfillGrammar } from '../library/films/films.ts'
 import { finishMoves } from '../library/techniques/vocabulary.ts'
-import { checkStorage } from '../library/videos/storage.ts'
+import { checkFiles } from '../library/videos/storage.ts'
 import { sweepUploads } from '../library/videos/uploads.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -60,8 +60,8 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
     repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
-    repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
-      await checkStorage(db, store, { remove: true })
+    repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async (signal) => {
+      await checkFiles(db, store, { remove: true, signal })
       await deleteUnusedAnswers(db)
     }),
   ]

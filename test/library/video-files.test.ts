@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { frameIdOf } from '../../src/library/ids.ts'
 import { deleteVideo, retryVideo } from '../../src/library/videos/lifecycle.ts'
-import { checkStorage } from '../../src/library/videos/storage.ts'
+import { checkFiles, checkStorage } from '../../src/library/videos/storage.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { removeMedia } from '../../src/workers/handlers.ts'
 import type { Service } from '../support/service.ts'
@@ -179,6 +179,8 @@ test('garbage collection takes what no row names, and spares young files and vid
   const inStore = (key: string) => join(service.config.dataDir, 'store', key)
   for (const path of await storedFiles()) if (!path.includes('young')) await utimes(path, ancient, ancient)
   expect(await checkStorage(db, store, { remove: false })).toMatchObject({ orphans: 2, removed: 0, missing_count: 0 })
+  const stopped = checkFiles(db, store, { remove: true, signal: AbortSignal.abort(new Error('stopped')) })
+  await expect(stopped).rejects.toThrow('stopped')
   expect(await checkStorage(db, store, { remove: true })).toMatchObject({ orphans: 2, removed: 2 })
   expect(await store.stat('frames/young0000000/0-bbbbbbbb.webp')).toBeDefined()
   expect((await frameRows(service, kept)).length).toBe(2)

@@ -7,26 +7,37 @@ import { lockMedia, mayRemoveMedia } from './videos.ts'
 export const SPARE_MS = 60 * 60 * 1_000
 const BATCH = 1_000
 
-/**
- * Compares the media store with the database, both ways. With `remove`, deletes files that no row names, except those
- * younger than an hour.
- */
+/** Compares the media store with the database, both ways. `remove` as in `checkFiles`. */
 export async function checkStorage(db: Db, store: MediaStore, { remove }: { remove: boolean }) {
-  const now = Date.now()
   const report = {
-    files: 0,
-    bytes: 0,
-    /** Files that no row names and that are old enough to remove. */
-    orphans: 0,
-    orphan_bytes: 0,
+    ...(await checkFiles(db, store, { remove })),
     /** Keys of rows whose image is not in the media store, at most 100. */
     missing: [] as string[],
     missing_count: 0,
-    removed: 0,
   }
+  for await (const key of keysOfRecord(db)) {
+    if (await store.stat(key)) continue
+    report.missing_count++
+    if (report.missing.length < 100) report.missing.push(key)
+  }
+  return report
+}
+
+/**
+ * Looks for files that no row names and that are older than an hour: orphans. With `remove` they are deleted.
+ * @throws the signal's reason
+ */
+export async function checkFiles(
+  db: Db,
+  store: MediaStore,
+  { remove, signal }: { remove: boolean; signal?: AbortSignal },
+) {
+  const now = Date.now()
+  const report = { files: 0, bytes: 0, orphans: 0, orphan_bytes: 0, removed: 0 }
   for (const prefix of ['frames/', 'uploads/']) {
     let batch: { key: string; bytes: number; modifiedAt: Date }[] = []
     const settle = async () => {
+      signal?.throwIfAborted()
       const named = await namedKeys(
         db,
         batch.map((file) => file.key),
@@ -46,11 +57,6 @@ export async function checkStorage(db: Db, store: MediaStore, { remove }: { remo
       if (batch.length >= BATCH) await settle()
     }
     await settle()
-  }
-  for await (const key of keysOfRecord(db)) {
-    if (await store.stat(key)) continue
-    report.missing_count++
-    if (report.missing.length < 100) report.missing.push(key)
   }
   return report
 }
