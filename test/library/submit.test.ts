@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordFailure, retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { fetchability, submitUrl } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { findSource } from '../../src/video/source/source.ts'
@@ -33,6 +34,20 @@ test('a file’s name that is not percent-encoded as UTF-8 is its title as it st
   const { code, stderr, json } = await frames(service, service.stores.redisUrl, ['add', '--from', list, '--json'])
   expect([code, stderr]).toEqual([0, ''])
   expect(json.videos.map((outcome: { created?: boolean }) => outcome.created)).toEqual([true, true, true])
+})
+
+test('the hash of an unlisted video that is given later is what a retry fetches', async () => {
+  const { db } = service.stores
+  const submit = (url: string) => submitUrl(db, url, findSource, { fetchable: () => undefined })
+  const bare = 'https://vimeo.com/44455577'
+  const { video } = await submit(bare)
+  const { id, revision } = video
+  await recordFailure(db, { id, revision, code: 'source_not_found', message: 'The video is private.' })
+  const again = await submit(`${bare}/abcdef0123`)
+  expect(again).toMatchObject({ created: false, video: { id, status: 'failed' } })
+  expect(await retryVideo(db, id)).toMatchObject({ sourceUrl: `${bare}/abcdef0123` })
+  // What is queued keeps its address.
+  expect(await submit(bare)).toMatchObject({ video: { sourceUrl: `${bare}/abcdef0123` } })
 })
 
 test('how a video is fetched is told by its address, not by where it is said to have been published', async () => {

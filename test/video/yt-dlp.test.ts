@@ -75,6 +75,7 @@ test.each([
   ],
   ['echo "ERROR: Unsupported URL: x" >&2; exit 1', 'not_a_video'],
   ['echo "ERROR: [youtube] nsig extraction failed" >&2; exit 1', 'fetch_failed'],
+  [`echo "ERROR: [youtube] x: Sign in to confirm you're not a bot" >&2; exit 1`, 'fetch_failed'],
   ['exit 0', 'fetch_failed'],
 ])('%s', async (script, code) => {
   expect((await failure(fetchWithYtDlp(URL, options(program(script))))).code).toBe(code)

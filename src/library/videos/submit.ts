@@ -12,7 +12,7 @@ import { toShownAddress } from '../../video/source/shown-address.ts'
 import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from '../ids.ts'
-import { aboutVideo, lockMedia } from './videos.ts'
+import { aboutVideo, lockMedia, setVideo } from './videos.ts'
 
 export interface SubmissionDetails {
   title?: string | undefined
@@ -40,7 +40,10 @@ interface VideoSubmission {
   details: SubmissionDetails
 }
 
-/** Queues a video. A repeated source returns the same video, unchanged, and appends no event. */
+/**
+ * Queues a video. A repeated source returns the same video, and appends no event. Only the address of one that failed
+ * is replaced: an unlisted video can be reached with its hash alone.
+ */
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
   const { backfill = false, priority = 0 } = details
@@ -75,7 +78,8 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
     }
     const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, sourceKey))
     if (!existing) throw new Error('the video was deleted while it was submitted')
-    return { video: existing, created: false }
+    const mendsAddress = existing.status === 'failed' && existing.sourceUrl !== sourceUrl
+    return { video: mendsAddress ? await setVideo(tx, id, { sourceUrl }) : existing, created: false }
   })
 }
 

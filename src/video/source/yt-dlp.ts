@@ -108,6 +108,13 @@ function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtD
   if (/larger than max-filesize/i.test(text)) return tooLarge(maxBytes)
   if (/unsupported url|no suitable extractor/i.test(text))
     return new MediaError('not_a_video', 'yt-dlp found no video at this address. Check it.')
+  // The platform asks a server to sign in, although the video is public.
+  if (/not a bot/i.test(errors))
+    return new MediaError(
+      'fetch_failed',
+      'The platform takes this server for a bot and gives it no video. Upload the file.',
+      { retryable: true },
+    )
   if (
     /private video|video unavailable|has been removed|HTTP Error 404|does not exist|log ?in|sign in|account/i.test(
       errors,
