@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { listSaves } from '../../src/library/collections/saves.ts'
+import { listSaves, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { openLaunch } from '../library/support.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
@@ -235,5 +235,30 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     }
     const posted = await fetch(url('/frames/abcdefghijkl-0'), { method: 'POST', headers: { accept: 'text/html' } })
     expect(posted.status).toBe(405)
+  })
+
+  test('the undo of a save leaves the saves that were there before', async () => {
+    const { db } = service.stores
+    await unsaveFrames(db, { accountId, frameIds })
+    const older = frameIds[0]!
+    await saveFrames(db, { accountId, frameIds: [older] })
+    await openWall()
+    for (const n of [0, 1]) {
+      await card(n).focus()
+      await page.keyboard.press('x')
+    }
+    const save = page.locator('#selection').getByRole('button', { name: 'Save' })
+    await save.click()
+    await page.locator('#toast').getByText('2 frames saved.').waitFor()
+    await page.locator('#toast').getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(saved).toEqual([older])
+    await page.locator('#toast').getByText('Frame removed from your saves.').waitFor()
+    // What changed nothing has no undo.
+    await card(1).focus()
+    await page.keyboard.press('x')
+    await save.click()
+    await page.locator('#toast').getByText('Frame saved.').waitFor()
+    expect(await page.locator('#toast').getByRole('button', { name: 'Undo' }).count()).toBe(0)
+    expect(await saved()).toEqual([older])
   })
 })

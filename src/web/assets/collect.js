@@ -87,9 +87,10 @@ export async function save(frame, on = true) {
   const sent = turn.then(() => send(on ? '/web/saves' : '/web/unsaves', { frame }))
   turn = sent.catch(() => undefined)
   try {
-    const { undo } = await sent
+    const { saved, undo } = await sent
     for (const id of frame) hold(id, on)
-    if (on) toast(`${what} saved.`, { undo: () => save(frame, false) })
+    // Frames that were saved before stay.
+    if (on) toast(`${what} saved.`, saved.length > 0 ? { undo: () => save(saved, false) } : {})
     else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
   } catch (error) {
     for (const id of frame) show(id, held.has(id))
