@@ -53,3 +53,18 @@ test('with a mail server the invitation goes by mail and is not shown', async ()
   expect([invited.status, invited.text.includes('fll_')]).toEqual([201, false])
   expect(sent).toEqual([expect.objectContaining({ to: 'bob@example.org', text: expect.stringContaining('fll_') })])
 })
+
+test('an invitation whose mail cannot be sent shows its link', async () => {
+  // No mail server listens on port 1.
+  await using mailing = await openPageVisitor({ signup: false, env: { SMTP_URL: 'smtp://127.0.0.1:1' } })
+  const { api } = mailing
+  await ensureAccount(api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
+  const { cookie } = await mailing.signIn('op@example.org')
+  const fields = { form: formToken(cookie.split('=')[1]!), email: 'bob@example.org' }
+  const invited = await api.call('/web/accounts/invite', form(fields, { cookie }))
+  expect([invited.status, invited.text]).toEqual([201, expect.stringContaining('The mail could not be sent')])
+  const code = /sign-in\/confirm#(fll_\w+)/.exec(invited.text)![1]!
+  expect((await api.call('/web/sign-in/confirm', form({ code }))).status).toBe(303)
+  expect(api.logs.filter((line) => line.includes('invitation mail not sent'))).toHaveLength(1)
+  expect(api.logs.join('')).not.toContain('bob@example.org')
+})

@@ -41,8 +41,8 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
   const invite = { path: '/web/accounts/invite', who: 'operator', body: z.object({ email: field.text }) } as const
   actions.action(invite, async ({ visitor, body }) => {
     const { email, url } = await inviteMember(deps, body.email)
-    if (deps.mailer) await deps.mailer.send({ to: email, ...invitationMail(url, visitor.account.email) })
-    const shown = invitedPage(email, deps.mailer ? undefined : url)
+    const byHand = await sendInvitation(deps, { to: email, ...invitationMail(url, visitor.account.email) })
+    const shown = invitedPage(email, byHand === undefined ? undefined : { url, byHand })
     return { page: { title: 'Invitation', current: 'operator', modules: ['collections.js'], body: shown }, status: 201 }
   })
 
@@ -80,6 +80,21 @@ async function inviteMember({ db, defaultPlan, publicUrl }: PageDeps, given: str
   return { email, url: signInUrl(publicUrl, made!.code) }
 }
 
+/** The reason why the operator must pass the link on; undefined where the mail is sent. */
+async function sendInvitation(
+  { mailer, logger }: PageDeps,
+  mail: { to: string; subject: string; text: string },
+): Promise<string | undefined> {
+  if (!mailer) return 'No mail server is set'
+  try {
+    await mailer.send(mail)
+    return undefined
+  } catch (error) {
+    logger.error({ err: error }, 'invitation mail not sent')
+    return 'The mail could not be sent'
+  }
+}
+
 function invitationMail(url: string, from: string): { subject: string; text: string } {
   return {
     subject: 'You are invited to Frame Library',
@@ -91,13 +106,13 @@ ${url}
   }
 }
 
-function invitedPage(email: string, url: string | undefined): Html {
+function invitedPage(email: string, link: { url: string; byHand: string } | undefined): Html {
   return html`<section class="narrow card"><h1>${email} is invited</h1>
 ${
-  url === undefined
+  link === undefined
     ? html`<p>The mail is sent. Its link works once, for ${INVITATION_DAYS} days.</p>`
-    : html`<p>No mail server is set, so pass this link on. It works once, for ${INVITATION_DAYS} days.</p>
-<div class="field"><label for="link">Link</label><input id="link" readonly value="${url}"></div>
+    : html`<p>${link.byHand}, so pass this link on. It works once, for ${INVITATION_DAYS} days.</p>
+<div class="field"><label for="link">Link</label><input id="link" readonly value="${link.url}"></div>
 <p class="needs-script"><button type="button" class="primary" data-copy-from="link">Copy link</button></p>`
 }
 <p><a class="button" href="/operator/accounts">Back to the accounts</a></p></section>`
