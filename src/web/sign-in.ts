@@ -92,6 +92,7 @@ async function askForLink(deps: PageDeps, req: Request, res: Response): Promise<
   await limits.consume('links', contextOf(req).address, 1)
   const given = String(formField(req, 'email') ?? '')
   const by = deliveryOf(deps)
+  if (by === 'nothing') return send(deps, res, { title: 'Sign in', body: signInForm({ by }) })
   const email = tryParseEmail(given)
   if (email === undefined) {
     const error = 'This is not a valid e-mail address. Check it and try again.'

@@ -68,3 +68,14 @@ test('an invitation whose mail cannot be sent shows its link', async () => {
   expect(api.logs.filter((line) => line.includes('invitation mail not sent'))).toHaveLength(1)
   expect(api.logs.join('')).not.toContain('bob@example.org')
 })
+
+test('in production without a mail server no link is promised, and no code is made', async () => {
+  await using silent = await openPageVisitor({ env: { NODE_ENV: 'production' } })
+  const { api } = silent
+  await ensureAccount(api.db, { email: 'ann@example.org', plan: 'pro' })
+  const asked = await api.call('/web/sign-in', form({ email: 'ann@example.org' }, { 'sec-fetch-site': 'same-origin' }))
+  expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('This service has no mail server')])
+  expect(asked.text).not.toContain('on its way')
+  const { rows } = await api.db.$client.query('select count(*)::int as codes from sign_in_links')
+  expect(rows).toEqual([{ codes: 0 }])
+})
