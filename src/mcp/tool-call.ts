@@ -101,7 +101,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   function failed(tool: Tool, era: Era, error: unknown): string {
     if (error instanceof DeadlinePassed) {
       logger.warn({ tool: tool.name, deadlineMs }, 'tool call timed out')
-      const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. Repeating the call is safe.`
+      const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. ${adviceOnRepeat(tool)}`
       return failure(era, text, 'unavailable')
     }
     if (error instanceof CallerGone) throw error
@@ -150,6 +150,12 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       }
     },
   }
+}
+
+/** Work past its deadline may still commit. */
+function adviceOnRepeat({ annotations }: Tool): string {
+  if (annotations.idempotentHint) return 'Repeating the call is safe.'
+  return 'It may still be carried out. Check first, because a repeat acts again.'
 }
 
 function argumentsOf({ params }: RpcCall): unknown {

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MEMBER_SCOPES } from '../../src/library/accounts/keys.ts'
+import { createDispatcher } from '../../src/mcp/dispatcher.ts'
 import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { seedVideo } from '../support/seed.ts'
-import { post, postModern } from './support.ts'
+import { post, postModern, silent } from './support.ts'
 import { ajv, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
@@ -164,6 +166,33 @@ describe('definitions', () => {
       // Pictures are kept nowhere twice.
       expect(tool.cacheable).toBe(!tool.visibleTo && (tool.scope === null || tool.scope === 'any'))
     }
+  })
+  test.each([
+    ['create_board', { name: 'Openings', another: true }, 'Check first, because a repeat acts again.'],
+    ['update_board', { board_id: 'Openings', share: 'new_link' }, 'Check first, because a repeat acts again.'],
+    ['score_draft', { draft: 'https://example.com/draft.mp4' }, 'Check first, because a repeat acts again.'],
+    ['save_frame', { frame_ids: ['some-0'] }, 'Repeating the call is safe.'],
+  ])('past its deadline %s says what a repeat does', async (name, args, said) => {
+    const tools = service.tools.map((tool) => ({ ...tool, run: () => new Promise<never>(() => undefined) }))
+    const info = { name: 'x', title: 'x', version: '0' }
+    const dispatch = createDispatcher({ info, instructions: '', tools, keysUrl: '', logger: silent, deadlineMs: 1 })
+    const { body } = await dispatch(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+      {},
+      {
+        caller: {
+          key: { id: 'k', scopes: [...MEMBER_SCOPES], lastUsedAt: null },
+          account: { id: 'a', role: 'member', plan: 'pro' },
+        },
+        signal: () => new AbortController().signal,
+        inTurn: (act) => act(),
+        charge: async () => undefined,
+        chargeMore: async () => undefined,
+      },
+    )
+    const { result } = JSON.parse(body!.join(''))
+    expect(result).toMatchObject({ isError: true, _meta: { code: 'unavailable' } })
+    expect(result.content[0].text).toContain(said)
   })
   test('closed lists are the lists of the HTTP parameters, word for word', () => {
     for (const name of ['search_frames', 'browse_frames']) {

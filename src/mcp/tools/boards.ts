@@ -163,7 +163,7 @@ function createBoardTool({ db }: AccountToolDeps): Tool {
     description:
       'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
       'with another: true it makes a second.',
-    annotations: ADDS,
+    annotations: { ...ADDS, idempotentHint: false },
     points: POINTS.write,
     scope: 'boards:write',
     input: z.strictObject({ name: boardName, another: flagArgument() }),
