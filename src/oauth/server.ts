@@ -3,7 +3,8 @@ import type Provider from 'oidc-provider'
 import type { Db } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
-import { limitOpenReads, type RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { limitOpen, limitOpenReads, type RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { createGrant } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../library/accounts/keys.ts'
@@ -121,7 +122,7 @@ function routesOf({ db, publicUrl, registration, limits }: AuthorizationServerOp
   router.get('/.well-known/oauth-authorization-server', paid, answer)
   router.get('/.well-known/openid-configuration', paid, answer)
   router.get(ROUTES.jwks, paid, answer)
-  router.get(ROUTES.authorization, paid, askForAll, answer)
+  router.get(ROUTES.authorization, limitOpen(limits, { points: POINTS.write }), boundRequest, askForAll, answer)
   router.get(`${ROUTES.authorization}/:uid`, paid, withoutQuery, answer)
   router.post(ROUTES.token, paid, answer)
   router.post(ROUTES.revocation, paid, answer)
@@ -137,6 +138,15 @@ function routesOf({ db, publicUrl, registration, limits }: AuthorizationServerOp
       takeClient(db),
     )
   return router
+}
+
+const MAX_REQUEST = 4_000
+
+/** A request for access is stored with all its parameters while its person decides, by a caller without an account. */
+function boundRequest(req: Request, _res: Response, next: NextFunction): void {
+  if (req.url.length > MAX_REQUEST)
+    throw invalid('request', `The app cannot connect: its request has more than ${MAX_REQUEST} characters.`)
+  next()
 }
 
 /** A client that names no scope asks for all that members have. */

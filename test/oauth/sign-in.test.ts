@@ -237,6 +237,33 @@ describe('a client', () => {
     expect([status, json.client_name]).toEqual([201, `${'a'.repeat(79)}\ufffd`])
   })
 
+  test('a request for access costs a write, and a long one is not stored', async () => {
+    const redirectUri = 'https://studio.example.com/callback'
+    const { json } = await register(service, { client_name: 'Studio', redirect_uris: [redirectUri] })
+    const stored = async () => {
+      const { rows } = await service.stores.db.$client.query(
+        "select count(*)::int as n, sum(length(payload::text)) as held from oauth_records where kind = 'Interaction'",
+      )
+      return rows[0]
+    }
+    const ask = (state: string) => {
+      const { address } = askForAccess(service, { clientId: json.client_id, redirectUri, extra: { state } })
+      return fetch(address, { redirect: 'manual' })
+    }
+    const left: number[] = []
+    for (const state of ['a', 'b', 'c']) {
+      const answer = await ask(state)
+      expect(answer.status).toBe(303)
+      left.push(Number(/r=(\d+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]))
+    }
+    // A new minute may begin between two of them.
+    expect([left[0]! - left[1]!, left[1]! - left[2]!]).toContain(5)
+    const before = await stored()
+    expect((await ask('x'.repeat(12_000))).status).toBe(400)
+    expect(await stored()).toEqual(before)
+    expect((await ask('x'.repeat(3_000))).status).toBe(303)
+  })
+
   test('is told why its request cannot go on, on our page, without being sent anywhere', async () => {
     const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
     const asked = askForAccess(service, { clientId: json.client_id, redirectUri: 'https://evil.example.com/back' })
