@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { sweepUploads } from '../../src/library/videos/uploads.ts'
@@ -86,6 +88,40 @@ test('two servers take parts of one upload at once, either finishes it, and its 
   expect(await kept('parts/')).toEqual([])
   expect(await kept('uploads/')).toEqual([rows[0].upload_key])
   expect([...bucket.open.values()]).toEqual([])
+})
+
+test('a join is answered however long it is silent, and a repeat waits for it', async () => {
+  const { config, logger, stores } = service
+  const { databaseUrl, redisUrl, prefix } = stores
+  const shared = { config, databaseUrl, redisUrl, prefix, logger, port: 0, host: '127.0.0.1' }
+  const impatient = await openApi({ ...shared, overrides: { connections: { idleMs: 3_000 } } })
+  const file = randomBytes(PART + MB)
+  const id = await begin(file)
+  for (const n of [0, 1]) await put(servers()[0], id, file, n)
+  const [joining, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const read: string[] = []
+  bucket.beforeRead = async (key) => {
+    if (!key.startsWith(`parts/${id}/`)) return
+    read.push(key)
+    joining.resolve()
+    await released.promise
+  }
+  try {
+    const first = call(`http://127.0.0.1:${impatient.port}`, 'POST', `/web/uploads/${id}/finish`)
+    await joining.promise
+    const repeat = call(servers()[1], 'POST', `/web/uploads/${id}/finish`)
+    // A connection that came later is closed for its silence: the first one has been silent for longer.
+    await once(connect(impatient.port, '127.0.0.1').resume(), 'close')
+    released.resolve()
+    const done = await Promise.all([first, repeat])
+    expect(done.map(({ status }) => status)).toEqual([200, 200])
+    expect(done.map(({ json }) => json.created)).toEqual([true, false])
+    expect(read).toEqual([`parts/${id}/0`, `parts/${id}/1`])
+  } finally {
+    released.resolve()
+    bucket.beforeRead = async () => undefined
+    await impatient.stop()
+  }
 })
 
 test('a cancelled upload frees its parts, and what comes too late is not kept', async () => {

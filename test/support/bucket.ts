@@ -17,6 +17,8 @@ export interface Bucket {
   env: Record<'S3_ENDPOINT' | 'S3_BUCKET' | 'S3_ACCESS_KEY' | 'S3_SECRET_KEY', string>
   /** Uploads in parts that hold room now, by id. */
   open: Map<string, OpenUpload>
+  /** Holds the answers to reads of a key. */
+  beforeRead: (key: string) => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -37,15 +39,16 @@ export async function openBucket(): Promise<Bucket> {
   })
   const { port } = (await bucket.run()) as AddressInfo
   const open = new Map<string, OpenUpload>()
-  const door = createServer((req, res) => {
-    const { searchParams } = new URL(req.url!, 'http://s3')
+  const door = createServer(async (req, res) => {
+    const { pathname, searchParams } = new URL(req.url!, 'http://s3')
     const id = searchParams.get('uploadId')
     if (req.method === 'GET' && searchParams.has('uploads')) return void res.end(listOf(open, searchParams))
     if (req.method === 'DELETE' && id !== null) return void res.writeHead(open.delete(id) ? 204 : 404).end()
+    if (req.method === 'GET') await opened.beforeRead(keyOf(pathname))
     pass(req, res, port, open)
   })
   await new Promise<void>((listening) => door.listen(0, '127.0.0.1', listening))
-  return {
+  const opened: Bucket = {
     env: {
       S3_ENDPOINT: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
       S3_BUCKET: 'media',
@@ -53,6 +56,7 @@ export async function openBucket(): Promise<Bucket> {
       S3_SECRET_KEY: 'S3RVER',
     },
     open,
+    beforeRead: async () => undefined,
     async [Symbol.asyncDispose]() {
       door.closeAllConnections()
       door.close()
@@ -62,7 +66,10 @@ export async function openBucket(): Promise<Bucket> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  return opened
 }
+
+const keyOf = (pathname: string) => decodeURIComponent(pathname.split('/').slice(2).join('/'))
 
 /** To the server behind the door. Begun and completed uploads in parts are noted. */
 function pass(req: IncomingMessage, res: ServerResponse, port: number, open: Map<string, OpenUpload>): void {
@@ -74,7 +81,7 @@ function pass(req: IncomingMessage, res: ServerResponse, port: number, open: Map
     const body = Buffer.concat(chunks)
     if (method === 'POST' && answer.statusCode === 200) {
       const begun = /<UploadId>([^<]+)</.exec(body.toString())?.[1]
-      const key = decodeURIComponent(pathname.split('/').slice(2).join('/'))
+      const key = keyOf(pathname)
       if (searchParams.has('uploads') && begun) open.set(begun, { key, id: begun, begun: new Date() })
       const completed = searchParams.get('uploadId')
       if (completed !== null) open.delete(completed)

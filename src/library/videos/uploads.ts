@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { uploadParts, uploads, type VideoRow } from '../../db/schema/videos.ts'
@@ -138,6 +139,39 @@ export async function putPart(
     return true
   })
   if (!kept) await store.delete(folderOf(id) + n)
+}
+
+/** A proxy waits a little longer for an answer: a minute as a rule. */
+const TURN_MS = 50_000
+const LOOK_EVERY_MS = 500
+
+/**
+ * Runs `act` in the turn of an upload, one at a time over all processes: who waited too little for a finish sends it
+ * again. Those who wait hold no connection. @throws AppError unavailable where the turn does not come in time.
+ */
+export async function inTurnOfUpload<T>(db: Db, id: string, act: () => Promise<T>): Promise<T> {
+  const key = [`upload ${id}`]
+  for (let waited = 0; waited <= TURN_MS; waited += LOOK_EVERY_MS) {
+    if (waited > 0) await sleep(LOOK_EVERY_MS)
+    const session = await db.$client.connect()
+    let lost: Error | undefined
+    try {
+      const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', key)
+      if (!rows[0].taken) continue
+      try {
+        return await act()
+      } finally {
+        // The lock lives as long as its connection, which is closed where it cannot be given back.
+        await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', key).catch((error: Error) => {
+          lost = error
+        })
+      }
+    } finally {
+      session.release(lost)
+    }
+  }
+  const message = 'The parts of this upload are still joined. Send the finish again in a few seconds.'
+  throw new AppError('unavailable', message, { retryAfterSec: 5 })
 }
 
 /**

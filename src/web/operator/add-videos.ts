@@ -8,6 +8,7 @@ import {
   cancelUpload,
   findUpload,
   finishUpload,
+  inTurnOfUpload,
   listUploads,
   openUpload,
   putPart,
@@ -130,11 +131,15 @@ function addUploadActions(actions: Actions, deps: PageDeps): void {
     return { part: n }
   })
 
-  actions.action({ path: '/web/uploads/:id/finish', who }, async (asked) => {
-    const { bytes, videoId } = await findUpload(db, whose(asked))
-    // Joining reads every byte again. A repeated finish only finds the video.
-    if (videoId === null) await asked.charge(pointsForBytes(bytes))
-    const { video, created } = await finishUpload(db, store, { ...whose(asked), maxBytes })
+  actions.action({ path: '/web/uploads/:id/finish', who, holds: 'uploads' }, async (asked) => {
+    // While the parts are joined, this connection is idle.
+    asked.req.setTimeout(0)
+    const { video, created } = await inTurnOfUpload(db, asked.param('id'), async () => {
+      const { bytes, videoId } = await findUpload(db, whose(asked))
+      // Joining reads every byte again. A repeated finish only finds the video.
+      if (videoId === null) await asked.charge(pointsForBytes(bytes))
+      return finishUpload(db, store, { ...whose(asked), maxBytes })
+    })
     return { json: { video: { id: video.id, title: video.title, status: video.status }, created }, to: '/operator' }
   })
 
