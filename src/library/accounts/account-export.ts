@@ -122,13 +122,15 @@ async function* eventsOf(tx: Tx, accountId: string, publicUrl: string): Batches 
     yield events.map((event) => toCloudEvent(event, publicUrl))
 }
 
+const TIME = /^(at|refresh_before|\w+_at)$/
+
 /** PostgreSQL's text of the time columns becomes RFC 3339. Addresses go without what lets their holder in. */
 function toShown(row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
       if (typeof value !== 'string') return [name, value]
       if (name === 'source_url') return [name, toShownAddress(value)]
-      return [name, name.endsWith('_at') ? new Date(value).toISOString() : value]
+      return [name, TIME.test(name) ? new Date(value).toISOString() : value]
     }),
   )
 }
