@@ -6,7 +6,7 @@ import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { limitOpen, limitOpenReads, type RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { createGrant } from '../library/accounts/grants.ts'
+import { createGrant, grantIdOf } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../library/accounts/keys.ts'
 import { isLoopbackReturn, registerClient, toPublicClient } from './clients.ts'
 import type { ProviderOptions } from './provider.ts'
@@ -78,8 +78,10 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
       if (scopes.length === 0) throw invalid('scope', 'Choose at least one thing that the app may do, or refuse it.')
       const { clientName, returnsTo } = request
       const clientId = String(interaction.params.client_id)
-      const id = await createGrant(options.db, { accountId: account.id, clientId, clientName, returnsTo, scopes })
-      const grant = new provider.Grant({ accountId: account.id, clientId, jti: id } as never)
+      const accountId = account.id
+      const id = grantIdOf(accountId, interaction.uid)
+      await createGrant(options.db, { id, accountId, clientId, clientName, returnsTo, scopes })
+      const grant = new provider.Grant({ accountId, clientId, jti: id } as never)
       // What is neither granted nor rejected would be asked again.
       const rejected = SCOPES.filter((scope) => !scopes.includes(scope))
       for (const indicator of [interaction.params.resource ?? resource].flat().map(String)) {
@@ -90,7 +92,7 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
       grant.addOIDCScope(asked.includes('offline_access') ? 'offline_access' : '')
       grant.rejectOIDCScope(MEMBER_SCOPES.join(' '))
       await grant.save()
-      const result = { login: { accountId: account.id, remember: false }, consent: { grantId: id } }
+      const result = { login: { accountId, remember: false }, consent: { grantId: id } }
       await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false })
     },
     async deny(req, res) {

@@ -19,7 +19,7 @@ export interface SignInService extends Service {
 /** Somebody with a browser: cookies, and redirects followed within the service only. */
 export interface Person {
   accountId: string
-  /** Opens an address. Ends at the first page, or at the first address outside. */
+  /** Opens an address. Ends at the first page, at the first address outside, or with `redirect: manual` at once. */
   open(address: string, init?: RequestInit): Promise<{ status: number; url: string; text: string; headers: Headers }>
   /** Opens a request for access and answers its form. The address that the app is sent. */
   decide(address: string, answer?: { scopes?: readonly string[]; decision?: string }): Promise<URL>
@@ -82,7 +82,8 @@ async function personOf({ stores, url: home }: Service, email: string, plan: 'fr
       }
       const to = answer.headers.get('location')
       const text = await answer.text()
-      if (to === null) return { status: answer.status, url: address, text, headers: answer.headers }
+      if (to === null || init.redirect === 'manual')
+        return { status: answer.status, url: address, text, headers: answer.headers }
       const next = new URL(to, address)
       if (next.origin !== home) return { status: answer.status, url: next.href, text, headers: answer.headers }
       return person.open(next.href)

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
+import { listGrants } from '../../src/library/accounts/grants.ts'
 import {
   askForAccess,
   callTool,
@@ -263,6 +264,47 @@ describe('the signed-in door', () => {
     expect(result.tools.find(({ name }) => name === 'save_frame')?.securitySchemes ?? []).toEqual([
       { type: 'oauth2', scopes: ['saves:write'] },
     ])
+  })
+})
+
+describe('a consent', () => {
+  /** The page of a request for access, and its button. */
+  async function asked(by: Person) {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
+    const { text } = await by.open(askForAccess(service, { clientId: json.client_id, redirectUri }).address)
+    const form = /name="form" value="([^"]+)"/.exec(text)![1]!
+    const action = service.url + /action="(\/oauth\/consent\/[^"]+)"/.exec(text)![1]!
+    const body = new URLSearchParams({ form, decision: 'allow', scope: 'boards:read' }).toString()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    return () => by.open(action, { method: 'POST', body, headers, redirect: 'manual' })
+  }
+  const grantsOf = async ({ accountId }: Person) => (await listGrants(service.stores.db, accountId)).length
+
+  test('that is given twice is one', async () => {
+    const hasty = await service.person('hasty@example.com')
+    const press = await asked(hasty)
+    await press()
+    const again = await press()
+    expect(again.status).toBe(303)
+    const back = new URL((await hasty.open(again.headers.get('location')!)).url)
+    expect(back.searchParams.get('code')).toBeTruthy()
+    expect([await grantsOf(hasty), await eventsOf(hasty.accountId)]).toEqual([1, ['grant.created']])
+  })
+
+  test('whose app never came for a token ends after a day', async () => {
+    const lost = await service.person('lost@example.com')
+    await letIn(service, lost)
+    await (await asked(lost))()
+    const { db } = service.stores
+    await deleteExpired(db)
+    expect(await grantsOf(lost)).toBe(2)
+    await db.execute(
+      sql`update grants set created_at = created_at - interval '2 days' where account_id = ${lost.accountId}`,
+    )
+    await deleteExpired(db)
+    expect(await grantsOf(lost)).toBe(1)
+    expect(await eventsOf(lost.accountId)).toEqual(['grant.created', 'grant.created', 'grant.revoked'])
   })
 })
 

@@ -13,16 +13,31 @@ export type Grant = Omit<typeof grants.$inferSelect, 'accountId' | 'scopes'> & {
 /** Apps that may act for one account. */
 const MAX_GRANTS = 100
 
-/** Records a consent. The authorization server ties its tokens to the id. @throws AppError conflict at MAX_GRANTS */
-export async function createGrant(
-  db: Db,
-  given: { accountId: string; clientId: string; clientName: string; returnsTo: string; scopes: readonly Scope[] },
-): Promise<string> {
-  const id = randomId()
+interface NewGrant {
+  /** Of the same consent, however often it is given; a new one if absent. */
+  id?: string
+  accountId: string
+  clientId: string
+  clientName: string
+  returnsTo: string
+  scopes: readonly Scope[]
+}
+
+/** A person may press twice, and a process may die before it sends the browser on. */
+export function grantIdOf(accountId: string, request: string): string {
+  return sha256(`${accountId} ${request}`).slice(0, 32)
+}
+
+/**
+ * Records a consent. The authorization server ties its tokens to the id. A repeat changes nothing.
+ * @throws AppError conflict at MAX_GRANTS
+ */
+export async function createGrant(db: Db, { id = randomId(), ...given }: NewGrant): Promise<string> {
   const { accountId, clientName, returnsTo, scopes } = given
   await inTransactionOf(accountId, db, async (tx) => {
     // One consent at a time, so that counting is safe.
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
+    if ((await tx.$count(grants, eq(grants.id, id))) > 0) return
     if ((await tx.$count(grants, eq(grants.accountId, accountId))) >= MAX_GRANTS)
       throw new AppError('conflict', `An account has at most ${MAX_GRANTS} connected apps. Disconnect one first.`)
     await tx.insert(grants).values({ ...given, id, scopes: [...scopes] })
@@ -44,7 +59,7 @@ export async function listGrants(db: DbOrTx, accountId: string): Promise<Grant[]
 
 /**
  * Ends a grant. Its tokens are refused from the next request on. `by`: its owner, or the server, which has seen a token
- * used twice or was asked by the app. @throws AppError not_found where it has ended.
+ * used twice, was asked by the app, or gave it no token. @throws AppError not_found where it has ended.
  */
 export async function revokeGrant(
   db: Db,
@@ -165,13 +180,21 @@ export async function listPermanentClients(db: DbOrTx): Promise<Payload[]> {
   return rows.map(({ payload }) => payload)
 }
 
-/** Deletes what has expired, and clients that nobody let in. Safe at any time, in any process. */
+/** Deletes what has expired, clients that nobody let in, and grants without tokens. Safe at any time, anywhere. */
 export async function deleteExpiredRecords(db: Db): Promise<void> {
   await db.execute(sql`delete from oauth_records where expires_at < now()`)
   await db.execute(sql`
     delete from oauth_records r
      where kind = 'Client' and not permanent and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
        and not exists (select from grants where client_id = r.payload ->> 'client_id')`)
+  // Their apps never came for a token: the way back to them was lost.
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select id from grants g where last_used_at is null and created_at < now() - interval '1 day'
+       and not exists (select from oauth_records where grant_id = g.id and kind <> 'Grant')`)
+  for (const { id } of rows)
+    await revokeGrant(db, { id, by: 'server' }).catch((error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    })
 }
 
 /** A foreign key that finds nothing (SQLSTATE 23503). */
