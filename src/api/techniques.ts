@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint, LOCATION } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
+import { adoptFirstProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
   countFramesOf,
@@ -100,7 +100,7 @@ const vocabulary = [
     },
     async ({ db }: { db: Db }, { body, res }) => {
       const row = await addTechnique(db, body)
-      await adoptProposals(db)
+      await adoptFirstProposals(db)
       res.location(`/api/techniques/${row.slug}`)
       return { technique: describeTechnique(row) }
     },
@@ -123,7 +123,7 @@ const vocabulary = [
       if (body.slug !== undefined) await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
       const row = await patchTechnique(db, params.slug, body)
       if (!row) throw new AppError('invalid_request', 'The technique has these values already. Send one that differs.')
-      await adoptProposals(db)
+      await adoptFirstProposals(db)
       return { technique: describeTechnique(row) }
     },
   ),

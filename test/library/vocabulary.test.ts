@@ -237,6 +237,20 @@ test('an adoption that was cut off is finished later, and doing it twice changes
   expect(await wall('cut-short')).toEqual([id])
 })
 
+test('a common proposal is adopted in part within the request, and the rest afterwards', async () => {
+  const { db } = service.stores
+  const { frameIds } = await seedVideo(db, { frames: Array.from({ length: 201 }, (_, n) => ({ tSec: n })) })
+  await db.execute(sql`
+    insert into annotations (frame_id, annotator, model, status, proposed_technique, values)
+    select id, 'scripted@1', 'scripted', 'annotated', 'common-idea', '{}'
+      from unnest(${sql.param(frameIds)}::text[]) id
+    on conflict (frame_id, annotator) do update set proposed_technique = excluded.proposed_technique`)
+  expect((await add({ slug: 'common-idea' })).status).toBe(201)
+  expect(await suggestion('common-idea')).toMatchObject({ count: 1 })
+  expect(await adoptProposals(db)).toBe(1)
+  expect(await suggestion('common-idea')).toBeUndefined()
+})
+
 test('renames and merges while answers come in lose no frame and leave none behind', async () => {
   await add({ slug: 'moving-0' })
   const rename = async () => {

@@ -51,21 +51,32 @@ const ADOPTED_AT_ONCE = 200
 
 /**
  * Gives each frame the technique its annotator proposed, once the vocabulary has that name as slug, old slug or alias.
- * Runs after every change of the vocabulary. The reconciler repeats it, so an interrupted run is finished.
- * Returns the number of frames.
+ * The reconciler repeats it, so an interrupted run is finished. Returns the number of frames.
  */
 export async function adoptProposals(db: Db): Promise<number> {
   let count = 0
   for (;;) {
-    const names = knownNames(await loadVocabulary(db))
-    const { rows } = await db.execute<{ video_id: string; frame_ids: string[] }>(sql`
-      select f.video_id, array_agg(distinct f.id) as frame_ids
-        from (select frame_id from annotations
-               where proposed_technique = any(${sql.param(names)}::text[]) limit ${ADOPTED_AT_ONCE}) p
-        join frames f on f.id = p.frame_id group by f.video_id`)
-    if (rows.length === 0) return count
-    for (const { video_id, frame_ids } of rows) count += await adoptInVideo(db, video_id, frame_ids)
+    const adopted = await adoptFirstProposals(db)
+    if (adopted === undefined) return count
+    count += adopted
   }
+}
+
+/**
+ * One batch of it, within the request that changes the vocabulary: a common proposal may have tens of thousands of
+ * frames. Undefined where none is left.
+ */
+export async function adoptFirstProposals(db: Db): Promise<number | undefined> {
+  const names = knownNames(await loadVocabulary(db))
+  const { rows } = await db.execute<{ video_id: string; frame_ids: string[] }>(sql`
+    select f.video_id, array_agg(distinct f.id) as frame_ids
+      from (select frame_id from annotations
+             where proposed_technique = any(${sql.param(names)}::text[]) limit ${ADOPTED_AT_ONCE}) p
+      join frames f on f.id = p.frame_id group by f.video_id`)
+  if (rows.length === 0) return undefined
+  let count = 0
+  for (const { video_id, frame_ids } of rows) count += await adoptInVideo(db, video_id, frame_ids)
+  return count
 }
 
 async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]): Promise<number> {

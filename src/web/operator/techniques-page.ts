@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import {
-  adoptProposals,
+  adoptFirstProposals,
   dismissSuggestion,
   listSuggestions,
   restoreSuggestion,
@@ -98,13 +98,13 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
   const NewTechnique = Texts.extend({ slug: field.filled })
   actions.action({ path: '/web/techniques', who, body: NewTechnique }, async ({ body: { slug: given, ...texts } }) => {
     const { slug } = await addTechnique(db, { ...textsOf(texts), slug: given ?? toSlug(texts.name) })
-    const adopted = await adoptProposals(db)
+    const adopted = (await adoptFirstProposals(db)) ?? 0
     return { json: { slug, adopted }, to: `/operator/techniques/${slug}` }
   })
 
   actions.action({ path: '/web/techniques/:slug/edit', who, body: Texts }, async ({ body, param }) => {
     const { slug } = await editTechnique(db, param('slug'), textsOf(body))
-    await adoptProposals(db)
+    await adoptFirstProposals(db)
     return { json: { slug }, to: `/operator/techniques/${slug}` }
   })
 
@@ -112,7 +112,7 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
     const to = requireSlug(body.slug)
     await charge(pointsForItems(await countFramesOf(db, param('slug'))) - POINTS.write)
     await patchTechnique(db, param('slug'), { slug: to })
-    await adoptProposals(db)
+    await adoptFirstProposals(db)
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
   })
 
@@ -153,7 +153,7 @@ function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   actions.action({ path: '/web/suggestions/:slug/alias', who, body: Of }, async ({ body, param }) => {
     const { technique } = await findTechniqueUsage(db, body.of)
     await editTechnique(db, technique.slug, { aliases: [...technique.aliases, requireSlug(param('slug'))] })
-    const adopted = await adoptProposals(db)
+    const adopted = (await adoptFirstProposals(db)) ?? 0
     return { json: { adopted }, to: `/operator/techniques/${technique.slug}` }
   })
 }
