@@ -43,12 +43,20 @@ export interface AuthorizationServerOptions extends Omit<ProviderOptions, 'resou
   limits: RateLimits
 }
 
-/** Opens the authorization server. Its keys are looked up at the first request. */
+/** Less than the days after which a new key signs. */
+const READ_KEYS_EVERY_MS = 24 * 60 * 60 * 1_000
+
+/** Opens the authorization server. Its keys are looked up at the first request, and again every day. */
 export function openAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const { publicUrl } = options
   const { resource } = protectedResource(publicUrl)
   let opened: Promise<Provider> | undefined
+  let openedAt = 0
   const providerOf = () => {
+    if (Date.now() - openedAt > READ_KEYS_EVERY_MS) {
+      opened = undefined
+      openedAt = Date.now()
+    }
     // Its packages are loaded with the first request.
     opened ??= import('./provider.ts')
       .then(({ createProvider }) => createProvider({ ...options, resource, showError }))

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadServerKeys, type ServerKey } from '../../src/library/accounts/grants.ts'
+import { openApi } from '../../src/server/main.ts'
 import { openStores, type Stores } from '../support/stores.ts'
+import { askForAccess, letIn, openSignInService } from './support.ts'
 
 /** The keys that the authorization server signs with, as several processes find them over months. */
 
@@ -16,8 +18,8 @@ const load = () => loadServerKeys(stores.db, async () => ({ kid: `key ${++made}`
 const names = (keys: readonly ServerKey[]) => keys.map(({ jwk }) => jwk.kid)
 
 /** As if the newest key had been made so many days ago. */
-const age = (days: number) =>
-  stores.db.execute(sql`
+const age = (days: number, db = stores.db) =>
+  db.execute(sql`
     update settings set value = jsonb_set(value, '{0,at}',
              to_jsonb(to_char(now() - make_interval(days => ${days}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
      where name = 'oauth-keys'`)
@@ -30,15 +32,38 @@ test('processes that start at once use the same key, and keep it for 90 days', a
   expect(names(await load())).toEqual(names(first!))
 })
 
-test('a key of 91 days gets one successor, whoever asks first, and stays valid beside it', async () => {
+test('a key of 91 days gets one successor, whoever asks first, which signs once every process knows it', async () => {
   const [before] = await load()
   await age(91)
   const [after, ...others] = await Promise.all(Array.from({ length: 8 }, load))
   for (const other of others) expect(other).toEqual(after)
-  expect(names(after!)).toEqual([expect.not.stringMatching(`^${before!.jwk.kid}$`), before!.jwk.kid])
-  expect(after![0]!.cookie).not.toBe(before!.cookie)
+  expect(names(after!)).toEqual([before!.jwk.kid, expect.not.stringMatching(`^${before!.jwk.kid}$`)])
+  expect(after![1]!.cookie).not.toBe(before!.cookie)
+  expect(await load()).toEqual(after)
+  await age(3)
+  expect(names(await load())).toEqual(names(after!).reverse())
   await age(91)
   const next = await load()
-  expect(names(next).slice(1)).toEqual(names(after!).slice(0, 1))
+  expect(names(next).slice(0, 1)).toEqual(names(after!).slice(1))
   expect(next).toHaveLength(2)
+})
+
+test('a process that starts after 90 days shares its requests for access with those that run', async () => {
+  await using service = await openSignInService()
+  const person = await service.person('designer@example.com')
+  const { clientId, redirectUri } = await letIn(service, person)
+  await age(91, service.stores.db)
+  const { config, logger, stores } = service
+  const { databaseUrl, redisUrl, prefix } = stores
+  const fresh = await openApi({ config, databaseUrl, redisUrl, prefix, logger, port: 0, host: '127.0.0.1' })
+  try {
+    const { address } = askForAccess(service, { clientId, redirectUri })
+    const began = await person.open(address.replace(service.url, `http://127.0.0.1:${fresh.port}`), {
+      redirect: 'manual',
+    })
+    const page = await person.open(service.url + new URL(began.headers.get('location')!, service.url).pathname)
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('Allow “An app”?')])
+  } finally {
+    await fresh.stop()
+  }
 })

@@ -203,6 +203,8 @@ const hasNoGrant = (error: unknown) => (error as { cause?: { code?: string } } |
 const isRecord = (kind: string, id: string) => and(eq(oauthRecords.kind, kind), eq(oauthRecords.hash, sha256(id)))
 
 const ROTATE_AFTER_DAYS = 90
+/** All processes know a new key before one of them signs with it: they read the keys every day. */
+const KNOWN_AFTER_DAYS = 2
 
 /** A key that the authorization server signs with, and a secret for its cookies. */
 export interface ServerKey {
@@ -211,8 +213,8 @@ export interface ServerKey {
 }
 
 /**
- * The keys of the authorization server, the newest first. All processes use the same. A new one is made when the newest
- * is 90 days old; the one before it stays valid. `make`: a private key as a JWK.
+ * The keys of the authorization server, first the one that signs. All processes use the same. A new one is made when
+ * the newest is 90 days old. It signs two days later, and the one before stays valid. `make`: a private key as a JWK.
  */
 export async function loadServerKeys(db: Db, make: () => Promise<ServerKey['jwk']>): Promise<ServerKey[]> {
   const jwk = await make()
@@ -224,11 +226,12 @@ export async function loadServerKeys(db: Db, make: () => Promise<ServerKey['jwk'
     const { rows } = await tx.execute<{ value: (ServerKey & { at: string })[] }>(
       sql`select value from settings where name = 'oauth-keys' for update`,
     )
-    const kept = rows[0]!.value
-    if (Date.now() - Date.parse(kept[0]!.at) < ROTATE_AFTER_DAYS * 86_400_000) return kept
-    const rotated = [made, kept[0]!]
+    const [newest, before] = rows[0]!.value
+    const days = (Date.now() - Date.parse(newest!.at)) / 86_400_000
+    if (days < ROTATE_AFTER_DAYS) return days < KNOWN_AFTER_DAYS && before ? [before, newest!] : rows[0]!.value
+    const rotated = JSON.stringify([made, newest])
     await tx.execute(sql`
-      update settings set value = ${JSON.stringify(rotated)}::jsonb, updated_at = now() where name = 'oauth-keys'`)
-    return rotated
+      update settings set value = ${rotated}::jsonb, updated_at = now() where name = 'oauth-keys'`)
+    return [newest!, made]
   })
 }
