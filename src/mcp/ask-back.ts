@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
+import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, writtenAs } from './json-rpc.ts'
 
 /**
  * Questions to the person behind a call, without a session (multi round-trip requests of revision 2026-07-28): the
@@ -51,7 +51,9 @@ export async function openAsk(
   if (!declaresForms(params)) return undefined
   const secret = await key()
   // The same person with the same call: neither is in the state itself.
-  const bound = JSON.stringify([accountId, params?.name, params?.arguments ?? {}])
+  const bound = writtenAs([accountId, params?.name, params?.arguments ?? {}])
+  // The tool refuses what is nested so deep.
+  if (bound === undefined) return undefined
   const sign = (text: string) => createHmac('sha256', secret).update(`${text}\n${bound}`).digest('base64url')
   const earlier = params?.requestState === undefined ? {} : readState(params.requestState, sign)
   const replies: Record<string, Reply> = { ...earlier, ...givenReplies(params?.inputResponses) }

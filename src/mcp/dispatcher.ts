@@ -121,7 +121,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
 
   async function single(value: unknown, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     const message = readMessage(value)
-    await context.charge(pointsOf(message))
+    await chargeFor(context, () => pointsOf(message))
     if (message.kind === 'invalid')
       return errorReply(message.id, new RpcError(INVALID_REQUEST, message.why, { status: 400 }))
     // A notification runs nothing, even one that names a tool.
@@ -174,6 +174,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     } catch (error) {
       return refused(readId(value), error)
     }
+  }
+}
+
+/** A price that cannot be told is a fault of ours: the message takes a point all the same. */
+async function chargeFor(context: CallContext, priceOf: () => number): Promise<void> {
+  let points = 1
+  try {
+    points = priceOf()
+  } finally {
+    await context.charge(points)
   }
 }
 

@@ -145,7 +145,9 @@ function completionMethod(deps: ResourceDeps, calls: Parameters<Extras['methods'
   async function complete(params: Fields, context: ToolCallContext) {
     const argument = isFields(params.argument) ? params.argument : {}
     const name = textOf(argument, 'name', 'completion/complete')
-    const typed = cleanText(String(argument.value ?? '').slice(0, MAX_TYPED)).toLowerCase()
+    const given = argument.value ?? ''
+    if (typeof given !== 'string') throw new RpcError(INVALID_PARAMS, 'params.argument.value must be a text')
+    const typed = cleanText(given.slice(0, MAX_TYPED)).toLowerCase()
     const kind = kindOf(params.ref, name)
     const values = kind === undefined ? [] : await calls.guarded(context, () => valuesOf(kind, typed, context))
     const isCut = values.length > MAX_VALUES

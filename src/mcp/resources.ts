@@ -124,9 +124,11 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
         answer: (_params, _context, era) => ({ resourceTemplates: described, ...era.listCaching('public') }),
       },
     ],
-    ['resources/read', { points: ({ uri }) => templates.get(String(uri).split(':')[0]!)?.points ?? 1, answer: read }],
+    ['resources/read', { points: ({ uri }) => templates.get(kindIn(uri))?.points ?? 1, answer: read }],
   ]
 }
+
+const kindIn = (uri: unknown) => (typeof uri === 'string' ? uri : '').split(':')[0]!
 
 function noResource(uri: string, era: Era): RpcError {
   const message = `Resource not found: ${clip(uri, 120)}. Use frame://, video:// or board:// with an id from a tool.`

@@ -9,7 +9,7 @@ import { editDistance } from '../search/text/typos.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
 import { type Ask, type AskBackOptions, InputRequired, openAsk } from './ask-back.ts'
 import type { Era } from './era.ts'
-import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
+import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, writtenAs } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
@@ -252,14 +252,9 @@ function openResults(readModel: ReadModelVersion): VersionedCache<{ bytes: Buffe
 
 /** Holds the arguments as they were written: what was answered once needs no second validation. */
 function keyOf(tool: Tool, args: Fields, era: Era): string | undefined {
-  try {
-    const key = `${era.name} ${tool.name} ${JSON.stringify(args)}`
-    return key.length <= MAX_KEY ? key : undefined
-  } catch (error) {
-    // Nested too deep to be written: no tool has such arguments.
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
+  const written = writtenAs(args)
+  const key = `${era.name} ${tool.name} ${written}`
+  return written !== undefined && key.length <= MAX_KEY ? key : undefined
 }
 
 class DeadlinePassed extends Error {}

@@ -140,6 +140,19 @@ test('videos are queued at once, with their progress by another call; many are a
   expect((await call('add_video', { url: many })).isError).toBe(true)
 })
 
+test('arguments that are nested too deep to be bound to a question are refused as any wrong ones', async () => {
+  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+  const params = { name: 'delete_board', arguments: { board_id: 'deep' }, _meta: FORMS }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }).replace('"deep"', deep)
+  const answer = await post(`${service.url}/api/mcp`, body, {
+    authorization: `Bearer ${key}`,
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'delete_board',
+  })
+  expect(answer.json.result).toMatchObject({ isError: true, _meta: { code: 'invalid_request' } })
+})
+
 test('the client of the SDK shows the form to its person', async () => {
   const { id } = await newBoard('By the SDK')
   const transport = new StreamableHTTPClientTransport(new URL(`${service.url}/api/mcp`), {

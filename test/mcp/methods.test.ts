@@ -18,6 +18,11 @@ const HOW: Record<string, () => Promise<object>> = {
   },
 }
 
+function priceOf({ priced }: Record<string, unknown>): number {
+  if (priced === 'never') throw new TypeError('a bug of the price')
+  return 3
+}
+
 const dispatch = createDispatcher({
   info: { name: 'x', title: 'x', version: '0' },
   instructions: '',
@@ -31,15 +36,15 @@ const dispatch = createDispatcher({
     methods: (calls) =>
       Object.entries(HOW).map(([how, fail]) => [
         how,
-        { points: () => 3, answer: (_params, context) => calls.guarded(context, fail) },
+        { points: priceOf, answer: (_params, context) => calls.guarded(context, fail) },
       ]),
   },
 })
 
-async function ask(method: string) {
+async function ask(method: string, params?: object) {
   const charged: number[] = []
   const { status, headers, body } = await dispatch(
-    JSON.stringify({ jsonrpc: '2.0', id: 1, method }),
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     {},
     {
       caller: undefined,
@@ -64,4 +69,8 @@ test.each([
 
 test('a bug shows nothing of the inside', async () => {
   expect(await ask('bug')).toMatchObject({ status: 200, error: { code: -32603, message: 'Internal error' } })
+})
+
+test('a bug of the price is not free', async () => {
+  expect(await ask('bug', { priced: 'never' })).toMatchObject({ charged: [1], error: { code: -32603 } })
 })

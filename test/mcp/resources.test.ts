@@ -187,6 +187,20 @@ test('what belongs to an account is never cached for others', async () => {
   expect(await scopeOf('prompts/get', { name: 'launch_openings' })).not.toHaveProperty('cacheScope')
 })
 
+test('what is no text where one is due is refused, and paid for', async () => {
+  const ref = { type: 'ref/prompt', name: 'moodboard' }
+  const noText = { toString: 1 }
+  const told = async (method: string, params: object) => {
+    const { json, headers } = await post(service.mcp, { jsonrpc: '2.0', id: 1, method, params })
+    return [json.error?.code ?? json.result._meta?.code, /r=\d+/.test(String(headers.ratelimit))]
+  }
+  expect(await told('resources/read', { uri: noText })).toEqual([-32602, true])
+  const draft = { name: 'score_draft', arguments: { draft: noText } }
+  expect(await told('tools/call', draft)).toEqual(['unauthenticated', true])
+  const value = { ref, argument: { name: 'technique', value: noText } }
+  expect(await told('completion/complete', value)).toEqual([-32602, true])
+})
+
 describe('skills', () => {
   test('are read and verified by the SDK, in the modern era only', async () => {
     await using client = await connect('modern')

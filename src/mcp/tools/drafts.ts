@@ -24,7 +24,7 @@ const Score = DraftAnswer.shape.score
       .nullable(),
   })
 
-const isAddress = (text: string) => text.includes(':')
+const isAddress = (given: unknown) => typeof given === 'string' && given.includes(':')
 
 export function scoreDraftTool(deps: DraftToolDeps): Tool {
   const { db, addresses } = deps
@@ -34,7 +34,7 @@ export function scoreDraftTool(deps: DraftToolDeps): Tool {
     description: 'Measure your unpublished film by its URL, privately, for a day. Its id then tells how it stands.',
     annotations: { ...ADDS, idempotentHint: false, openWorldHint: true },
     points: DRAFT_POINTS,
-    pointsOf: ({ draft }) => (isAddress(String(draft)) ? POINTS.write : DRAFT_POINTS),
+    pointsOf: ({ draft }) => (isAddress(draft) ? POINTS.write : DRAFT_POINTS),
     scope: 'saves:write',
     input: z.strictObject({ draft: z.string().max(2_000).describe('URL or draft id') }),
     output: z.object({
