@@ -265,18 +265,31 @@ describe('a board, as over HTTP', () => {
 })
 
 describe('one budget with HTTP', () => {
+  const leftOf = async (name: string, args: Record<string, unknown>, bearer: { authorization: string }) => {
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+    const answer = await post(service.mcp, call, bearer)
+    return Number(/r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1])
+  }
+
   test('tool calls use it up by their points, and the answer says what is left', async () => {
     const { bearer } = await service.keyOf('pro')
-    const left = async (name: string, args: Record<string, unknown>) => {
-      const answer = await post(
-        service.mcp,
-        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
-        bearer,
-      )
-      return Number(/r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1])
-    }
+    const left = (name: string, args: Record<string, unknown>) => leftOf(name, args, bearer)
     const start = await left('list_techniques', {})
     expect(await left('search_frames', { query: 'dark' })).toBe(start - 2)
     expect(await left('create_board', { name: 'B' })).toBe(start - 7)
+  })
+
+  test.each([
+    ['get_video_frames', 'video_id', 1],
+    ['add_video', 'url', 5],
+  ])('%s costs the same however its list is written, and an empty one is not free', async (name, argument, each) => {
+    const { bearer } = await service.keyOf('pro')
+    const list = Array.from({ length: 12 }, (_, n) => `https://films.example.com/${n}.mp4`)
+    const left = (value: unknown) => leftOf(name, { [argument]: value }, bearer)
+    const start = await left(list[0])
+    const asList = await left(list)
+    const asText = await left(JSON.stringify(list))
+    const empty = await left([])
+    expect([start - asList, asList - asText, asText - empty]).toEqual([12 * each, 12 * each, each])
   })
 })

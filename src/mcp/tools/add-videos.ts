@@ -7,7 +7,7 @@ import { reportVideos } from '../../library/videos/video-status.ts'
 import type { Ask } from '../ask-back.ts'
 import { plural, quote } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
-import { severalOf } from '../values.ts'
+import { countOfSeveral, severalOf } from '../values.ts'
 
 /** What operators add to the library, and how far it is. */
 
@@ -35,7 +35,7 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
       'A video that the library has stays as it is.',
     annotations: { ...ADDS, openWorldHint: true },
     points: POINTS.write,
-    pointsOf: ({ url }) => POINTS.write * Math.min(Array.isArray(url) ? url.length : 1, MAX_VIDEOS),
+    pointsOf: ({ url }) => POINTS.write * countOfSeveral(url, MAX_VIDEOS),
     scope: 'videos:write',
     input: z.strictObject({
       url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),

@@ -5,7 +5,7 @@ import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
-import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
+import { countOfSeveral, formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frames.ts'
 import {
   cursorArgument,
@@ -38,7 +38,7 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
       'Frames of one video or several in time order: how they open, cut and close. ' +
       'first: 3 is the first three frames of each, last: 1 the last, to_sec: 10 its first ten seconds.',
     points: POINTS.read,
-    pointsOf: ({ video_id }) => POINTS.read * (Array.isArray(video_id) ? Math.min(video_id.length, MAX_VIDEOS) : 1),
+    pointsOf: ({ video_id }) => POINTS.read * countOfSeveral(video_id, MAX_VIDEOS),
     input: z.strictObject({
       video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
       from_sec: seconds.optional(),
