@@ -31,7 +31,7 @@ import type { Tool } from '../mcp/tool.ts'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
-import { protectedResource } from '../oauth/routes.ts'
+import { protectedResource, ROUTES } from '../oauth/routes.ts'
 import { openAuthorizationServer } from '../oauth/server.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
@@ -133,6 +133,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
+  // A person's browser comes here; the other addresses of the sign-in answer programs.
+  oauth?.routes.use(ROUTES.authorization, pages.errors)
   const toolSearch = searchOf('agents')
   const toolDeps = {
     ...shared,

@@ -1,3 +1,4 @@
+import type { ErrorRequestHandler } from 'express'
 import type { ApiDocument } from '../http/openapi.ts'
 import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
@@ -38,7 +39,9 @@ export function docsPageRouter({
   documents,
   limits,
   publicUrl,
+  errors,
 }: Pick<PageDeps, 'assets' | 'viewerOf' | 'limits' | 'publicUrl'> & {
+  errors: ErrorRequestHandler
   documents: { api: () => ApiDocument; events: () => EventsDocument }
 }): Routes {
   const router = openRoutes()
@@ -59,6 +62,7 @@ export function docsPageRouter({
   serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))
   serve('/docs/events', 'Events', () => eventsReference(documents.events(), publicUrl))
   serve('/docs/design', 'Design', designPage)
+  router.use(errors)
   return router
 }
 

@@ -270,6 +270,8 @@ describe('a client', () => {
     const page = await person.open(asked.address)
     expect([page.status, page.url]).toEqual([400, asked.address])
     expect(page.text).toContain('The app cannot connect')
+    const ended = await person.open(`${service.url}/oauth/authorize/ended`)
+    for (const { text } of [page, ended]) expect(text).toContain('<h1>That did not work</h1>')
   })
 })
 
