@@ -165,7 +165,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   }
   const routerTools = { db, authentication, limits, longAnswers }
   const routers = [
-    ...(signer ? [membersOnly({ db, authentication, publicUrl, signer })] : []),
+    ...(signer ? [membersOnly({ db, authentication, limits, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
     mcpRouter({ dispatch, publicUrl, authentication, signIn, limits, takeTurn }),

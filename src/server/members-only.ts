@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
+import { chargeOnce, type LocalLimits } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { loadPictureKey } from '../library/settings.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -118,11 +119,13 @@ const OPEN = new RegExp(
 export function membersOnly({
   db,
   authentication,
+  limits,
   publicUrl,
   signer,
 }: {
   db: Db
   authentication: Pick<Authentication, 'identify'>
+  limits: LocalLimits
   publicUrl: string
   signer: PictureSigner
 }): Routes {
@@ -142,6 +145,7 @@ export function membersOnly({
     if (await visitorOf(db, cookie, req)) return next()
     const isPage = req.method === 'GET' && !path.startsWith('/api/') && req.accepts(['json', 'html']) === 'html'
     if (!isPage) throw new AppError('unauthenticated', 'This library is for its members. Send a key, or sign in.')
+    chargeOnce(limits, req)
     const to = ownPath(req.originalUrl)
     if (to !== undefined) setWayBack(res, to)
     res.set('Cache-Control', 'no-store').redirect(303, '/sign-in')

@@ -176,3 +176,12 @@ test('a browser is led to the sign-in and back, and reads with its session', asy
     ])
   }
 })
+
+test('who is led to the sign-in has paid for the look-up of a session', async () => {
+  // An address may spend 3 points.
+  await using small = await openService({ worker: false, env: { READS: 'members', RATE_LIMIT_SCALE: '0.005' } })
+  const headers = { accept: 'text/html', cookie: `session=fls_${'a'.repeat(43)}` }
+  const found: number[] = []
+  for (let n = 0; n < 4; n++) found.push((await fetch(`${small.url}/x`, { redirect: 'manual', headers })).status)
+  expect(found).toEqual([303, 303, 303, 429])
+})
