@@ -47,6 +47,7 @@ const ERRORS = {
   draft: { notFound: -32_023, forbidden: -32_024, exhausted: -32_025, unsupported: -32_026, callback: -32_027 },
 } as const
 
+const UNSUBSCRIBE = 'events/unsubscribe'
 const NEXT_POLL_MS = 60_000
 const MOST_EVENTS = 100
 const SUBSCRIBE_POINTS = 10
@@ -75,7 +76,7 @@ export function eventMethods(deps: EventDeps, { guarded }: Pick<ToolCalls, 'guar
     ['events/list', { modernOnly: true, answer: listEvents }],
     ['events/poll', { modernOnly: true, points: () => POINTS.search, answer: pollMethod(reading) }],
     ['events/subscribe', { modernOnly: true, points: () => SUBSCRIBE_POINTS, answer: subscribeMethod(reading) }],
-    ['events/unsubscribe', { modernOnly: true, points: () => POINTS.write, answer: unsubscribeMethod(reading) }],
+    [UNSUBSCRIBE, { modernOnly: true, points: () => POINTS.write, answer: unsubscribeMethod(reading) }],
   ]
 }
 
@@ -125,7 +126,7 @@ function unsubscribeMethod(reading: Reading): Method['answer'] {
   const { deps, errors } = reading
   return async (params, context) => {
     const { delivery } = read(Unsubscribe, params)
-    const { asked } = signed(reading, await askedOf(reading, params, 'events/unsubscribe', context), context)
+    const { asked } = signed(reading, await askedOf(reading, params, UNSUBSCRIBE, context), context)
     const ended = await unsubscribe(deps.db, asked, addressOf(reading, delivery.url))
     // ChatGPT takes the end of what is not there for an end.
     if (ended || deps.config.eventErrors === 'sketch') return {}
@@ -133,29 +134,38 @@ function unsubscribeMethod(reading: Reading): Method['answer'] {
   }
 }
 
-/** What is asked for, checked. @throws RpcError with what is allowed */
+/**
+ * What is asked for, checked. What ends needs no right, and its board may be gone.
+ * @throws RpcError with what is allowed
+ */
 async function askedOf(reading: Reading, params: Fields, method: string, context: ToolCallContext): Promise<Asked> {
-  const name = kindOf(reading, params, method, context)
+  const ends = method === UNSUBSCRIBE
+  const name = kindOf(reading, params, method)
+  if (!ends) requireRight(reading, name, context)
   const given = params.arguments ?? {}
   if (!isFields(given)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
   const input = EVENT_INPUTS[name]
   const parsed = input.safeParse(given)
   if (!parsed.success) throw new RpcError(INVALID_PARAMS, explainArguments({ name, input }, given, parsed.error))
   const accountId = context.caller?.account.id ?? null
-  const checked = await checkedArguments(reading, name, parsed.data as Fields, accountId).catch(
+  const checked = await checkedArguments(reading, name, parsed.data as Fields, ends ? null : accountId).catch(
     asRefusal(reading.errors),
   )
   return { name, accountId, arguments: checked }
 }
 
-/** @throws RpcError where there is none, or not for this caller */
-function kindOf({ errors }: Reading, params: Fields, method: string, { caller, signIn }: ToolCallContext): KindName {
+/** @throws RpcError where there is none */
+function kindOf({ errors }: Reading, params: Fields, method: string): KindName {
   const given = textOf(params, 'name', method)
   const name = KIND_NAMES.find((one) => one === given)
-  if (!name)
-    throw new RpcError(errors.notFound, 'Unknown event. events/list names them all.', { data: { kind: 'event' } })
+  if (name) return name
+  throw new RpcError(errors.notFound, 'Unknown event. events/list names them all.', { data: { kind: 'event' } })
+}
+
+/** @throws RpcError where it is not for this caller */
+function requireRight({ errors }: Reading, name: KindName, { caller, signIn }: ToolCallContext): void {
   const { scope } = KINDS[name]
-  if (scope === null || (caller && mayHear(caller, name))) return name
+  if (scope === null || (caller && mayHear(caller, name))) return
   const message = `${name} needs ${caller ? '' : 'a key or a token with '}the scope ${scope}, and its plan.`
   const told = signIn ? { status: 403, headers: { 'WWW-Authenticate': signIn.challenge([scope]) } } : {}
   throw new RpcError(errors.forbidden, message, { data: { scope }, ...told })
