@@ -279,6 +279,21 @@ describe('one budget with HTTP', () => {
     expect(await left('create_board', { name: 'B' })).toBe(start - 7)
   })
 
+  test('counts and deep pages cost more where the answer is not in memory, as over HTTP', async () => {
+    const { bearer } = await service.keyOf('pro')
+    let before = await leftOf('list_techniques', {}, bearer)
+    const costOf = async (name: string, args: Record<string, unknown>) => {
+      const left = await leftOf(name, args, bearer)
+      const cost = before - left
+      before = left
+      return cost
+    }
+    const counted = { tone: 'dark', counts: true }
+    expect([await costOf('browse_frames', counted), await costOf('browse_frames', counted)]).toEqual([5, 1])
+    expect(await costOf('browse_frames', { tone: 'dark', page: 100 })).toBe(3)
+    expect(await costOf('search_frames', { query: 'dark', page: 100 })).toBe(4)
+  })
+
   test.each([
     ['get_video_frames', 'video_id', 1],
     ['add_video', 'url', 5],

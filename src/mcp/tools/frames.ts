@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { POINTS, pointsForQuestion } from '../../http/rate-limit/budgets.ts'
 import {
   FACETS,
   type FacetCounts,
@@ -31,7 +31,7 @@ import {
   videosOf,
 } from '../present.ts'
 import { suggest } from '../suggestions.ts'
-import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import {
   cursorArgument,
@@ -70,12 +70,12 @@ export function searchFrames(deps: LibraryToolDeps): Tool {
       format: formatArgument,
     }),
     output: FrameListing,
-    async run(args) {
+    async run(args, { charge }) {
       const filters = await resolveFilters(deps, args)
       const q = cleanText(args.query)
       if (q === '') throw invalid('query', 'query: must contain a word')
       const asked = { q, filters, sort: args.sort, facets: false }
-      const { answer, listed } = await presentPage(deps, 'search_frames', args, asked)
+      const { answer, listed } = await presentPage({ ...deps, charge }, 'search_frames', args, asked)
       return { ...answer, structured: listed }
     },
   })
@@ -104,10 +104,10 @@ export function browseFrames(deps: LibraryToolDeps): Tool {
     output: FrameListing.extend({
       counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),
     }),
-    async run(args) {
+    async run(args, { charge }) {
       const filters = await resolveFilters(deps, args)
       const asked = { q: '', filters, sort: args.sort, facets: args.counts }
-      const { answer, listed, facets } = await presentPage(deps, 'browse_frames', args, asked)
+      const { answer, listed, facets } = await presentPage({ ...deps, charge }, 'browse_frames', args, asked)
       if (!facets) return { ...answer, structured: listed }
       const text = `${answer.text}\n${countLines(facets)}`
       return { ...answer, text, structured: { ...listed, counts: commonestValues(facets) } }
@@ -163,12 +163,14 @@ const FEW = 3
 
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 async function presentPage(
-  deps: LibraryToolDeps,
+  deps: LibraryToolDeps & Pick<ToolContext, 'charge'>,
   tool: string,
   args: PageArguments,
   asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
 ): Promise<FrameAnswerPage> {
   const page = readCursor(tool, args, args.cursor)
+  // A result that is kept does not come here. Words are in the price of the tool.
+  if (asked.facets || page > 1) await deps.charge(pointsForQuestion({ facets: asked.facets, page }))
   const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
   const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false, fill, loosen: true }
   const first = await deps.search.frames(query)
