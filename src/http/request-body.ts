@@ -43,6 +43,9 @@ export function refuseDeclared(req: IncomingMessage, max: number): void {
 
 const FIELDS = ['title', 'author', 'platform', 'backfill']
 
+/** What errors call a part without a name, for which busboy has undefined. */
+const NAMELESS = '(no name)'
+
 export interface FormFile {
   file: Readable
   filename: string
@@ -83,17 +86,17 @@ export function receiveForm<T>(
       if (uploading) uploading.then(refuse, refuse)
       else refuse()
     }
-    form.on('field', (name, value) => {
+    form.on('field', (name = NAMELESS, value) => {
       const trouble = troubleWith(name, fields, allowed) ?? troubleWithText(value)
       if (trouble !== undefined) return fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: ${trouble}`))
       fields[name] = value
     })
-    form.on('file', (name, stream, info) => {
+    form.on('file', (name = NAMELESS, stream, info) => {
       // The stream fails with the form, and the upload that reads it sees the error.
       stream.on('error', () => undefined)
       if (settled || name !== 'file') {
         stream.resume()
-        fail(invalid(name.slice(0, 60), 'the file goes into the field "file"'))
+        fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: the file goes into the field "file"`))
         return
       }
       const filename = info.filename ?? ''

@@ -57,6 +57,16 @@ test.each([
   expect(rows).toEqual([])
 })
 
+test.each([
+  ['a field', '', 'unknown field'],
+  ['a file', '; filename="a.mp4"', 'the file goes into the field "file"'],
+])('%s of a form without a name is told so', async (_, more, message) => {
+  const body = `--b\r\nContent-Disposition: form-data${more}\r\n\r\nx\r\n--b--\r\n`
+  const { status, json } = await post(MULTIPART, Buffer.from(body))
+  expect([status, json.message]).toEqual([400, expect.stringContaining(message)])
+  expect(json.message).toContain('no name')
+})
+
 test('a body too large by its declared length is refused before it is sent', async () => {
   for (const path of ['/api/boards', '/api/videos', '/api/mcp']) {
     const socket = connect(service.api.port, '127.0.0.1')
