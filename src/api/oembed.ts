@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
+import { frameIdIn } from '../library/ids.ts'
 import { currentSlug } from '../search/query.ts'
 import { thumbnailSize } from '../views/frame.ts'
 import { plainName, wholeNumber } from '../views/parameters.ts'
@@ -107,29 +108,35 @@ async function frameOf({ search, publicUrl }: ReadDeps, id: string, size: Size):
   }
 }
 
-async function videoOf({ search, publicUrl }: ReadDeps, id: string): Promise<Answer> {
-  const video = await search.video(id)
+/** The small picture of the frame that an image shows, with its size: oEmbed has none of the three alone. */
+async function thumbnailOf({ search, publicUrl }: ReadDeps, imagePath: string | null): Promise<Partial<Answer>> {
+  const [frame] = imagePath === null ? [] : await search.framesByIds([frameIdIn(imagePath)])
+  return frame ? { thumbnail_url: publicUrl + frame.thumb_path, ...thumbnailSize(frame) } : {}
+}
+
+async function videoOf(deps: ReadDeps, id: string): Promise<Answer> {
+  const video = await deps.search.video(id)
   if (!video) throw notFound('video')
   const { title, author, image_path } = video
   return {
-    ...common(publicUrl),
+    ...common(deps.publicUrl),
     type: 'link',
     title,
     ...(author === null ? {} : { author_name: author }),
-    ...(image_path === null ? {} : { thumbnail_url: publicUrl + image_path }),
+    ...(await thumbnailOf(deps, image_path)),
   }
 }
 
-async function techniqueOf({ search, publicUrl }: ReadDeps, given: string): Promise<Answer> {
-  const vocabulary = await search.techniques()
+async function techniqueOf(deps: ReadDeps, given: string): Promise<Answer> {
+  const vocabulary = await deps.search.techniques()
   const slug = currentSlug(vocabulary, given)
   const technique = vocabulary.find((one) => one.slug === slug)
   if (!technique) throw notFound('technique')
   const { name, image_path } = technique
   return {
-    ...common(publicUrl),
+    ...common(deps.publicUrl),
     type: 'link',
     title: name,
-    ...(image_path === null ? {} : { thumbnail_url: publicUrl + image_path }),
+    ...(await thumbnailOf(deps, image_path)),
   }
 }

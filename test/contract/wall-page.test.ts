@@ -152,7 +152,9 @@ test('links to a frame, a video and a technique unfurl where they are pasted', a
     const found = /oembed" title="[^"]*"\s+href="http:\/\/frames\.test([^"]*)"/.exec(page)![1]!
     const embed = await library.get(found.replaceAll('&amp;', '&'))
     expect([path, embed.status, embed.json.type]).toEqual([path, 200, type])
-    expect(embed.json.thumbnail_url).toMatch(/^http:\/\/frames\.test\/media\//)
+    const { thumbnail_url, thumbnail_width, thumbnail_height } = embed.json
+    expect([path, thumbnail_url]).toEqual([path, frame.thumb_url])
+    expect([path, thumbnail_width, thumbnail_height]).toEqual([path, 480, 270])
   }
   const of = (url: string, more = '') => library.get(`/api/oembed?url=${encodeURIComponent(url)}${more}`)
   const own = `http://frames.test/frames/${frame.id}`
