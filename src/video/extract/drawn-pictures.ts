@@ -100,7 +100,7 @@ export function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
 
 /** Whether a person would call two drawn pictures the same one: a line more in a full window is no other picture. */
 export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
-  const changed = changedBlocks(a, b)
+  const changed = changedBlocks(a, b, LIMITS.alike)
   if (changed <= LIMITS.same || changed > LIMITS.alike) return changed <= LIMITS.same
   const { edges, otherEdges, kept } = compareEdges(a.picture, b.picture)
   const most = Math.max(edges, otherEdges)

@@ -49,7 +49,7 @@ export function createKeptFrames() {
       if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
       const hash = differenceHash(candidate.features.picture)
       return kept.some(
-        (other, i) => hashDistance(hash, hashes[i]!) <= 8 && isNearDuplicate(candidate.features, other.features),
+        (other, i) => isNearDuplicate(candidate.features, other.features) && hashDistance(hash, hashes[i]!) <= 8,
       )
     },
     /** How many frames of the minute before `tMs` are kept. */

@@ -253,10 +253,9 @@ function followShot(shot: PickedShot, state: PickState): boolean {
     const around = window.map(({ sharpness }) => sharpness)
     shot.seen = [...shot.seen, ...around].slice(-SEEN_AT_MOST)
     const usual = Math.max(median(around), median(shot.seen))
-    const changed = window.filter(
+    const chosen = window.find(
       (candidate) => candidate.sharpness >= usual && hasChanged(shot.last, candidate) && !state.kept.isKnown(candidate),
     )
-    const chosen = changed[0]
     if (!chosen || isOverBudget(shot, state.kept, chosen.tMs)) {
       shot.fromMs += PICK_LIMITS.beatWindowMs / 2
       continue
