@@ -1,17 +1,7 @@
 import type { FrameRest } from '../../vocabulary.ts'
-import { compareEdges, isBlank } from '../shots/compare.ts'
+import { compareEdges, countEdges, isBlank } from '../shots/compare.ts'
 import type { FrameFeatures } from '../shots/features.ts'
-import {
-  changedBlocks,
-  edgesOf,
-  HELD_MS,
-  isBrief,
-  isDrawn,
-  isHalt,
-  isPartOf,
-  LIMITS,
-  relate,
-} from './drawn-pictures.ts'
+import { changedBlocks, HELD_MS, isBrief, isDrawn, isHalt, isPartOf, LIMITS, relate } from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
 import { shrinkPicture, type YuvPicture } from './measure.ts'
 
@@ -103,7 +93,7 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   finder.restlessSinceMs ??= still.tMs
   if (isHeld(still)) finder.rest = startRest(still, { builtFromMs: finder.restlessSinceMs, isCalmOnly: true })
   if (before) finder.liveliest = Math.max(finder.liveliest, step)
-  const edges = edgesOf(still.features)
+  const edges = countEdges(still.features.picture)
   finder.growing = addStep(finder.growing, stepOf(still, edges))
   if (!finder.fullest || edges >= LIMITS.nearlyFull * finder.fullest.edges)
     finder.fullest = { candidate: still, edges: Math.max(edges, finder.fullest?.edges ?? 0) }
@@ -165,7 +155,7 @@ function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   if (!isInstant) finder.hasRested = true
   const { fromMs, toMs } = isOne ? last.held : { fromMs: rest.fromMs, toMs: last.tMs }
   const candidate = choose(members, toMs - fromMs)
-  const edges = edgesOf(candidate.features)
+  const edges = countEdges(candidate.features.picture)
   const before = finder.growing
   settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing, before })
 }
@@ -228,7 +218,7 @@ function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
 /** The last of the fullest pictures. */
 function choose(members: readonly PickCandidate[], lengthMs: number): PickCandidate {
   const usable = lengthMs >= LONG_MS && members.length > 2 ? members.slice(1, -1) : members
-  const edges = usable.map(({ features }) => edgesOf(features))
+  const edges = usable.map(({ features }) => countEdges(features.picture))
   const fullest = Math.max(...edges)
   return usable.findLast((_, n) => edges[n]! >= LIMITS.asFull * fullest)!
 }
@@ -239,7 +229,7 @@ function isDrift(members: readonly PickCandidate[]): boolean {
 }
 
 function keepsEdges(members: readonly PickCandidate[]): boolean {
-  const [a, b] = [edgesOf(members[0]!.features), edgesOf(members.at(-1)!.features)]
+  const [a, b] = [countEdges(members[0]!.features.picture), countEdges(members.at(-1)!.features.picture)]
   return Math.abs(a - b) <= LIMITS.calmEdges * Math.max(a, b)
 }
 

@@ -67,11 +67,6 @@ export function isHalt(earlier: State, later: State): boolean {
   return isBrief(earlier) && !isBrief(later) && later.fromMs - earlier.toMs < SOON_MS
 }
 
-/** Pixels of edges at 160×90. */
-export function edgesOf({ picture }: Pick<FrameFeatures, 'picture'>): number {
-  return compareEdges(picture, picture).edges
-}
-
 /** What a later state is to an earlier one. */
 export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves' | 'new' {
   const [a, b] = [earlier.candidate.features, later.candidate.features]

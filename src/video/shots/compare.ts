@@ -80,7 +80,7 @@ function miniDeviation(mini: Uint8Array): number {
 }
 
 /** Edge pixels of a 160×90 luma, counted row by row until there are `enough`. */
-function countEdges(picture: Uint8Array, enough: number): number {
+export function countEdges(picture: Uint8Array, enough = Number.POSITIVE_INFINITY): number {
   let count = 0
   for (let row = 0; row < PICTURE_HEIGHT - 1 && count < enough; row++) {
     const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
