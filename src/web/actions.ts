@@ -16,6 +16,7 @@ import {
   requireVisitor,
   sessionCookie,
   type Visitor,
+  wantsJson,
 } from './guard.ts'
 import { formToken, type Html, hidden, html } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
@@ -146,7 +147,7 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       const { path, who, confirm } = options
       router.guarded({ method: 'post', path, who }, paid, ours, actionBody, async (req, res) => {
         const given = (req.body ?? {}) as Record<string, unknown>
-        const unproven = confirm !== undefined && given.form === undefined
+        const unproven = confirm !== undefined && given.form === undefined && !wantsJson(req)
         const visitor = await (unproven ? requireVisitor : requireFormVisitor)(db, cookie, req)
         const asked = admit(who, visitor, { req, res })
         const body = parseForm(options.body, given) as z.output<B>

@@ -72,6 +72,15 @@ test('a form without the token of the session asks before it does anything', asy
   expect((await listSaves(api.db, me.account.id)).saves).toHaveLength(2)
 })
 
+test('a script without the token of the session is refused as scripts are', async () => {
+  const me = await person()
+  for (const path of ['/web/saves', '/web/pins']) {
+    const sent = form({ frame: 'a' }, { cookie: me.cookie, accept: 'application/json' })
+    const { status, json } = await api.call(path, sent)
+    expect([status, json?.code]).toEqual([403, 'forbidden'])
+  }
+})
+
 test('a frame on a later page of a board can have a note', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 121 })
   const me = await person()

@@ -159,7 +159,8 @@ test('a page costs what the same costs over HTTP, and a refusal costs the accoun
   const post = (path: string, fields: [string, string][], proof = token) =>
     priceOf(() =>
       api.call(path, {
-        ...form({}, { cookie, accept: 'application/json' }),
+        // Pages send a form without a token, scripts never do.
+        ...form({}, { cookie, accept: proof === '' ? 'text/html' : 'application/json' }),
         body: new URLSearchParams([...(proof === '' ? [] : [['form', proof]]), ...fields]).toString(),
       }),
     )
