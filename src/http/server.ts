@@ -167,8 +167,12 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
   const cutSlow = () => {
     const came = req.socket.bytesRead - seen
     seen += came
-    // Bytes that wait here are our delay, not the sender's.
-    if (req.readableLength === 0 && came < (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) cut()
+    // Bytes that wait here are our delay, not the sender's. Where reading has just begun again, they come in the next
+    // turn of the event loop.
+    if (req.readableLength > 0 || came >= (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) return
+    setImmediate(() => {
+      if (req.socket.bytesRead === seen) cut()
+    })
   }
   const isUpload = UPLOAD.test(`${req.method} ${req.url?.split('?', 1)[0]}`)
   // Timers run before sockets are read: after a pause of this process the bytes of the sender still wait in the kernel.

@@ -11,8 +11,9 @@ let stop = () => {}
 afterEach(() => stop())
 
 /** A server that waits for the whole body and then says its length. */
-async function open(bodyMs: number): Promise<() => Socket> {
+async function open(bodyMs: number, ready = async () => {}): Promise<() => Socket> {
   const server = createServer(async (req, res) => {
+    await ready()
     let bytes = 0
     try {
       for await (const chunk of req) bytes += (chunk as Buffer).length
@@ -98,6 +99,31 @@ test.each([
   clearInterval(sending)
   steady.write('x'.repeat(total - sent))
   expect(await went).toMatch(new RegExp(`${total} bytes$`))
+})
+
+test('an upload that the service held up goes on, though its bytes are still to be read', async () => {
+  const bodyMs = 100
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+  const client = await open(bodyMs, async () => {
+    await turn()
+    // A timer of the same length as the watch's, begun before it: reading begins just before the second look.
+    await new Promise<void>((resolve) => {
+      let looks = 0
+      const timer = setInterval(() => {
+        if (++looks < 2) return
+        clearInterval(timer)
+        resolve()
+      }, 2 * bodyMs)
+    })
+    await turn()
+  })
+  const total = 1024 * 1024
+  const ends = Array.from({ length: 8 }, () => {
+    const socket = client()
+    socket.write(head('POST', '/api/videos', total) + 'x'.repeat(total))
+    return answerOf(socket, 'bytes')
+  })
+  for (const end of await Promise.all(ends)) expect(end).toMatch(new RegExp(`${total} bytes$`))
 })
 
 test('bodies in pieces are whole when they come in time, one after the other on one connection', async () => {
