@@ -63,7 +63,10 @@ test('A13: a sender who leaves within a part is no failure of ours in the log', 
   expect([late.status, late.json?.message ?? late.text]).toEqual([400, expect.stringContaining('parts 0 to 0')])
 })
 
-/** Sends a body as a slow line does, `rate` bytes a second, the rest at once after `slowMs`. 0: it was cut off. */
+/**
+ * Sends a body as a slow line does, `rate` bytes a second, the rest at once after `slowMs`. What a pause of this
+ * process held up follows at once, so the sender is never slower than `rate`. 0: it was cut off.
+ */
 function sendSlowly(
   url: string,
   init: { method: string; headers: Record<string, string | number> },
@@ -75,14 +78,16 @@ function sendSlowly(
       resolve(res.statusCode!)
     })
     sent.on('error', () => resolve(0))
-    const piece = Math.round(rate / 10)
+    const startedMs = performance.now()
     let at = 0
     const line = setInterval(() => {
-      sent.write(body.subarray(at, at + piece))
-      at += piece
-      if (at < (rate * slowMs) / 1_000 && at < body.length) return
+      const passedMs = performance.now() - startedMs
+      const to = passedMs < slowMs ? Math.round((rate * passedMs) / 1_000) : body.length
+      sent.write(body.subarray(at, to))
+      at = to
+      if (at < body.length) return
       clearInterval(line)
-      sent.end(body.subarray(at))
+      sent.end()
     }, 100)
     sent.once('close', () => clearInterval(line))
   })

@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-const REQUESTS = 10_000
+/** Each seed is a test with a limit of its own, which holds on a busy machine too. */
+const SEEDS = Array.from({ length: 10 }, (_, n) => 30 + n)
+const REQUESTS = 1_000
 const AT_ONCE = 16
 
 const NASTY = [
@@ -42,8 +44,8 @@ const NASTY = [
   '1e999',
 ]
 
-test(`${REQUESTS} hostile requests: no fault of ours, and nobody is sent to an unregistered address`, async () => {
-  const random = seededRandom(30)
+test.for(SEEDS)('hostile requests, seed %i: no fault of ours, and no way to an unregistered address', async (seed) => {
+  const random = seededRandom(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const person = await service.person('designer@example.com')
   const known = await letIn(service, person)
@@ -125,13 +127,14 @@ test(`${REQUESTS} hostile requests: no fault of ours, and nobody is sent to an u
   }
 
   const faults: string[] = []
-  const run = async (requests: number) => {
-    for (let n = 0; n < requests; n++) {
+  let left = REQUESTS
+  const run = async () => {
+    while (left-- > 0) {
       const fault = await one()
       if (fault) faults.push(fault)
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, () => run(REQUESTS / AT_ONCE)))
+  await Promise.all(Array.from({ length: AT_ONCE }, run))
   expect([faults.length, faults.slice(0, 5)]).toEqual([0, []])
   const errors = service.logs.filter((line) => /"level":(?:50|60)/.test(line))
   expect(errors.slice(0, 3)).toEqual([])

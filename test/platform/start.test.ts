@@ -63,10 +63,10 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   })
 
   test('a second service on the same folder, or on its port, is refused in one line', async () => {
-    expect(refused({})).toMatch(/runs on .* already .*DATA_DIR/)
+    expect(await refused({})).toMatch(/runs on .* already .*DATA_DIR/)
     const other = mkdtempSync(join(tmpdir(), 'frames-other-'))
     const { port } = new URL(runFile().api)
-    expect(refused({ DATA_DIR: other, PORT: port })).toMatch(new RegExp(`Port ${port} is in use.*PORT`))
+    expect(await refused({ DATA_DIR: other, PORT: port })).toMatch(new RegExp(`Port ${port} is in use.*PORT`))
     expect(processesOf(other)).toEqual([])
     rmSync(other, { recursive: true })
     expect((await fetch(`${runFile().api}/livez`)).status).toBe(200)
@@ -183,14 +183,14 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(processesOf(dataDir)).toEqual([])
   })
 
-  test('a variable that makes no sense is one line that names it', () => {
-    expect(refused({ LOG_LEVEL: 'loud' }, 2)).toMatch(/^LOG_LEVEL: /)
-    expect(refused({ PORT: 'ninety' }, 2)).toMatch(/^PORT: /)
-    expect(refused({ HOST: 'http://0.0.0.0' }, 2)).toMatch(/^HOST: must be an IP address/)
+  test('a variable that makes no sense is one line that names it', async () => {
+    expect(await refused({ LOG_LEVEL: 'loud' }, 2)).toMatch(/^LOG_LEVEL: /)
+    expect(await refused({ PORT: 'ninety' }, 2)).toMatch(/^PORT: /)
+    expect(await refused({ HOST: 'http://0.0.0.0' }, 2)).toMatch(/^HOST: must be an IP address/)
     // An address for documentation (RFC 5737) that no machine has.
-    expect(refused({ HOST: '192.0.2.1' })).toMatch(/^HOST: 192\.0\.2\.1 is no address of this machine/)
-    expect(refused({ DATABASE_URL: 'mysql://x' }, 2)).toMatch(/^DATABASE_URL: /)
-    expect(refused({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })).toMatch(/database.*ECONNREFUSED/)
+    expect(await refused({ HOST: '192.0.2.1' })).toMatch(/^HOST: 192\.0\.2\.1 is no address of this machine/)
+    expect(await refused({ DATABASE_URL: 'mysql://x' }, 2)).toMatch(/^DATABASE_URL: /)
+    expect(await refused({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })).toMatch(/database.*ECONNREFUSED/)
     expect(processesOf(dataDir)).toEqual([])
   })
 })
@@ -233,15 +233,19 @@ async function start(program = process.execPath, args = ['src/cli.ts', 'start'])
   }
 }
 
-/** The one line with which a start was refused. */
-function refused(extra: Record<string, string>, status = 1): string {
-  const run = spawnSync(process.execPath, ['src/cli.ts', 'start'], { env: environment(extra), encoding: 'utf8' })
-  expect({ error: run.error, signal: run.signal, status: run.status }).toEqual({
-    error: undefined,
-    signal: null,
-    status,
-  })
-  const lines = `${run.stdout}${run.stderr}`.trim().split('\n')
+/**
+ * The one line with which a start was refused. Waiting must not block this process: it would not hear that the service
+ * has closed an idle connection, and would send the next request there.
+ */
+async function refused(extra: Record<string, string>, status = 1): Promise<string> {
+  const child = spawn(process.execPath, ['src/cli.ts', 'start'], { env: environment(extra) })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  expect(await once(child, 'close')).toEqual([status, null])
+  const lines = output.trim().split('\n')
   expect(lines).toHaveLength(1)
   return lines[0]!
 }
