@@ -11,7 +11,6 @@ import type { BoardVersion } from '../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
-  boardSize,
   countBoards,
   createBoard,
   deleteBoard,
@@ -230,7 +229,7 @@ export const boardEndpoints = [
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
-      await input.charge(pointsForFrames(await boardSize(db, boardOf(input))) - POINTS.write)
+      await input.charge(pointsForFrames((await findBoard(db, boardOf(input))).itemCount) - POINTS.write)
       await deleteBoard(db, boardOf(input))
       return OK
     },

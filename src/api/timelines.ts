@@ -4,7 +4,7 @@ import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import type { TakeTurn } from '../http/versioned-cache.ts'
-import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
+import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/films/films.ts'
 import { toFrame } from '../views/frame.ts'
 import { requirePublicId } from '../views/parameters.ts'
@@ -94,7 +94,7 @@ export const boardTimelineEndpoint = endpoint(
     const form = parseForm(params.format, query)
     const found = await findBoard(deps.db, boardOf(input))
     hold('longAnswers')
-    await charge(POINTS.search + pointsForItems(await boardSize(deps.db, boardOf(input))) - POINTS.read)
+    await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)
     const loaded = await loadFoundBoard(deps.db, found)
     sendTimeline(res, await boardTimeline(deps, loaded, query), { name: found.id, form, options: query })
     return undefined

@@ -4,7 +4,7 @@ import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { idArray, isId, randomId } from '../ids.ts'
+import { isId, randomId } from '../ids.ts'
 import { type BoardVersion, lockBoard, type OnBoard } from './board-settings.ts'
 import { removePins } from './pins.ts'
 
@@ -102,6 +102,7 @@ export async function countBoards(db: DbOrTx, accountId: string): Promise<number
 
 /** A board to choose, without its covers. */
 export type BoardChoice = Pick<Board, 'id' | 'name' | 'itemCount'>
+type BoardSize = Pick<Board, 'itemCount'>
 
 /** Newest first. */
 export async function listBoardChoices(
@@ -188,6 +189,8 @@ export interface PinPage {
 
 export interface LoadedBoard {
   board: Board
+  /** As in `findBoard`. */
+  version: string
   pins: Pin[]
   /** The cursor of the next page; null at the end. */
   next: string | null
@@ -203,22 +206,15 @@ export async function loadBoard(db: DbOrTx, { accountId, boardId }: OnBoard, pag
 }
 
 /** @throws AppError as loadBoard. */
-export async function findBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<BoardVersion> {
+export async function findBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<BoardVersion & BoardSize> {
   if (!isId(boardId)) throw notFound('board')
   // Each change writes the board's row, so the row's transaction number identifies its state.
-  const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(
-    sql`select id, xmin::text as version from boards where id = ${boardId} and account_id = ${accountId}`,
+  const { rows } = await db.execute<BoardVersion & BoardSize & Record<string, unknown>>(
+    sql`select id, xmin::text as version, item_count as "itemCount" from boards
+         where id = ${boardId} and account_id = ${accountId}`,
   )
   if (!rows[0]) throw notFound('board')
   return rows[0]
-}
-
-/** The number of its pins. @throws AppError not_found. */
-export async function boardSize(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<number> {
-  const { rows } = await db.execute<{ size: number }>(sql`
-    select item_count as size from boards where id = any(${idArray([boardId])}) and account_id = ${accountId}`)
-  if (!rows[0]) throw notFound('board')
-  return rows[0].size
 }
 
 /** A board that the caller may see. @throws AppError not_found, invalid_request for a bad cursor. */
@@ -232,20 +228,21 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
     throw invalid('after', 'after: not a cursor of this board. Use the `next` of an earlier page.')
   const behind = after === undefined ? sql`` : sql`and i.position > ${after}::int`
   const cut = limit === undefined ? sql`` : sql`order by i.position limit ${limit + 1} offset ${skip}`
-  // One statement, so that the count and the pins agree.
-  const { rows } = await db.execute<BoardRow & { pins: (PinRow & { position: number })[] }>(sql`
-    select ${boardColumns},
+  // One statement, so that the count, the version and the pins agree.
+  const { rows } = await db.execute<BoardRow & { version: string; pins: (PinRow & { position: number })[] }>(sql`
+    select ${boardColumns}, b.xmin::text as version,
            coalesce((select json_agg(json_build_object(
                               'frameId', p.frame_id, 'note', p.note, 'pinnedAt', p.pinned_at,
                               'position', p.position) order by p.position)
                        from (select * from board_items i where i.board_id = b.id ${behind} ${cut}) p), '[]') as pins
       from boards b where ${where}`)
   if (!rows[0]) throw notFound('board')
-  const { pins, ...board } = rows[0]
+  const { pins, version, ...board } = rows[0]
   const shown = pins.slice(0, limit)
   const last = shown.at(-1)
   return {
     board: toBoard(board),
+    version,
     pins: shown.map(toPin),
     next: last && shown.length < pins.length ? String(last.position) : null,
   }

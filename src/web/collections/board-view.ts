@@ -1,7 +1,6 @@
 import {
   BOARD_PAGE,
   type BoardChoice,
-  findBoard,
   loadBoard,
   loadPinnedIds,
   loadPins,
@@ -253,8 +252,7 @@ export async function conflictPage(
   wish: { visitor: Visitor; accountId: string; boardId: string; frameId: string; position: number },
 ): Promise<Html> {
   const { visitor, boardId, frameId, position } = wish
-  const { version } = await findBoard(deps.db, wish)
-  const { board } = await loadBoard(deps.db, wish, { limit: 0 })
+  const { board, version } = await loadBoard(deps.db, wish, { limit: 0 })
   const ids = await loadPinnedIds(deps.db, board)
   const others = ids.filter((id) => id !== frameId)
   const to = Math.min(position, others.length)

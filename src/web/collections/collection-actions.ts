@@ -1,14 +1,7 @@
 import { z } from 'zod'
 import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
-import {
-  boardSize,
-  createBoard,
-  ensureBoard,
-  findBoard,
-  listBoardChoices,
-  updateBoard,
-} from '../../library/collections/boards.ts'
+import { createBoard, ensureBoard, findBoard, listBoardChoices, updateBoard } from '../../library/collections/boards.ts'
 import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
 import {
   putBack,
@@ -102,7 +95,7 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
   })
 
   actions.action({ path: '/web/boards/:id/delete', who: 'person' }, async (asked) => {
-    await asked.charge(pointsForFrames(await boardSize(db, boardOf(asked))) - POINTS.write)
+    await asked.charge(pointsForFrames((await findBoard(db, boardOf(asked))).itemCount) - POINTS.write)
     const { name, undo } = await removeBoardWithUndo(db, boardOf(asked))
     return { json: { name, undo }, to: `/boards?undo=${undo}` }
   })

@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import type { Db } from '../../db/client.ts'
 import { pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { findShareToken } from '../../library/collections/board-settings.ts'
+import { findShareToken, type OnBoard } from '../../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
-  boardSize,
-  findBoard,
+  type LoadedBoard,
   listBoardChoices,
   listBoards,
   loadBoard,
@@ -82,24 +82,21 @@ async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { qu
   const { db } = deps
   const { page: asked = 1, note, arrange, shared, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
-  // Behind the last page is the last one: its frames may just have been removed.
-  const page = asked === 1 ? 1 : Math.max(1, Math.min(asked, Math.ceil((await boardSize(db, at)) / BOARD_PAGE)))
   const shown = { current: 'boards' as const, modules: ['collections.js', 'board.js'] }
   if (note !== undefined) {
     const { board } = await loadBoard(db, at, { limit: 0 })
     const [item] = await toPinnedFrames(deps, await loadPins(db, board, [note]))
-    if (item) return { ...shown, title: board.name, body: noteForm({ visitor, page }, board, item) }
+    if (item)
+      return { ...shown, title: board.name, body: noteForm({ visitor, page: pageOf(board, asked) }, board, item) }
   }
-  // The version comes first, so that a change in between is detected and not overwritten.
-  const { version } = await findBoard(db, at)
-  const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
+  const { page, stored } = await loadPage(db, at, asked)
   const board = await toBoardWithItems(deps, stored)
   const token = board.shared_at === null ? null : await findShareToken(db, at)
   const body = boardPage({
     visitor,
     board,
     total: stored.board.itemCount,
-    version,
+    version: stored.version,
     page,
     arranging: arrange !== undefined,
     link: token && `${deps.publicUrl}/shared/${token}`,
@@ -107,6 +104,16 @@ async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { qu
     told,
   })
   return { ...shown, title: board.name, wide: true, body }
+}
+
+/** Behind the last page is the last one: its frames may just have been removed. */
+const pageOf = ({ itemCount }: { itemCount: number }, asked: number) =>
+  Math.max(1, Math.min(asked, Math.ceil(itemCount / BOARD_PAGE)))
+
+async function loadPage(db: Db, at: OnBoard, asked: number): Promise<{ page: number; stored: LoadedBoard }> {
+  const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip: (asked - 1) * BOARD_PAGE })
+  const page = pageOf(stored.board, asked)
+  return page === asked ? { page, stored } : loadPage(db, at, page)
 }
 
 interface ListData {

@@ -6,7 +6,7 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { isClientGone } from '../../http/response-body.ts'
-import { boardSize, loadBoard } from '../../library/collections/boards.ts'
+import { findBoard, loadBoard, loadFoundBoard } from '../../library/collections/boards.ts'
 import { countSaves } from '../../library/collections/saves.ts'
 import { toSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters, Values } from '../../parameters.ts'
@@ -41,8 +41,8 @@ export function addExports(actions: Actions, deps: PageDeps): void {
   })
   actions.page('/boards/:id/export', 'person', options, async (asked) => {
     const at = { accountId: asked.visitor.account.id, boardId: asked.param('id') }
-    await payFor(asked, await boardSize(db, at))
     const { board } = await loadBoard(db, at, { limit: 0 })
+    await payFor(asked, board.itemCount)
     const [shown] = await toBoards(deps, [board])
     return send(deps, asked, {
       name: toSlug(board.name) || `board-${board.id}`,
@@ -55,8 +55,9 @@ export function addExports(actions: Actions, deps: PageDeps): void {
   actions.page('/boards/:id/timeline.:format', 'person', editing, async ({ visitor, param, query, res, charge }) => {
     const form = parseForm(param('format'), query)
     const at = { accountId: visitor.account.id, boardId: param('id') }
-    await charge(POINTS.search + pointsForItems(await boardSize(db, at)) - POINTS.read)
-    const timeline = await boardTimeline(deps, await loadBoard(db, at), query)
+    const found = await findBoard(db, at)
+    await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)
+    const timeline = await boardTimeline(deps, await loadFoundBoard(db, found), query)
     res.set('Cache-Control', 'no-store')
     sendTimeline(res, timeline, { name: at.boardId, form, options: query })
     return undefined
