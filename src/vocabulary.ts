@@ -168,6 +168,16 @@ export type Source = (typeof SOURCES)[number]
  */
 export const DARK_BELOW_LUMA = 115
 
+/** In how many bits two difference hashes of pictures (64 bits, 16 hex digits) differ. */
+export function hashDistance(one: string, other: string): number {
+  let bits = 0
+  for (let at = 0; at < 16; at += 8) {
+    let difference = Number.parseInt(one.slice(at, at + 8), 16) ^ Number.parseInt(other.slice(at, at + 8), 16)
+    for (; difference !== 0; difference &= difference - 1) bits++
+  }
+  return bits
+}
+
 /** Maximum length of titles and free texts, in characters. */
 export const MAX_TEXT = 2000
 

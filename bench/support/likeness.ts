@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
-import { frameLikeness } from '../../src/search/likeness.ts'
+import { mostAlike } from '../../src/search/likeness.ts'
 import { round } from './stats.ts'
 
 /**
@@ -19,8 +19,11 @@ export async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promi
     if (page.rows.length === 0) break
     after = page.rows.at(-1)!.id
     for (const one of asked) {
-      const others = page.rows.filter(({ id }) => id !== one.me.id)
-      const scored = others.map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
+      const others = page.rows.flatMap(({ id, doc }) => (id === one.me.id ? [] : [doc]))
+      const scored = mostAlike(one.me, others, 24).map(({ document, likeness }) => ({
+        id: document.id,
+        score: likeness,
+      }))
       one.best = [...one.best, ...scored].sort((a, b) => b.score - a.score).slice(0, 24)
     }
   }

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hammingDistance, VarietyFilter } from './likeness.ts'
+import { hashDistance } from '../vocabulary.ts'
+import { VarietyFilter } from './likeness.ts'
 
 const hash = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((value) => value.toString(16).padStart(16, '0'))
 
 test('the distance counts differing bits', () => {
-  expect(hammingDistance('0000000000000000', 'ffffffffffffffff')).toBe(64)
-  expect(hammingDistance('8000000000000001', '0000000000000000')).toBe(2)
+  expect(hashDistance('0000000000000000', 'ffffffffffffffff')).toBe(64)
+  expect(hashDistance('8000000000000001', '0000000000000000')).toBe(2)
 })
 
 test('the filter keeps exactly what a comparison of each with each would', () => {
@@ -28,9 +29,7 @@ test('the filter keeps exactly what a comparison of each with each would', () =>
       const plain: typeof frames = []
       for (const frame of frames) {
         if (
-          !plain.some(
-            (other) => Math.abs(other.luma - frame.luma) <= 12 && hammingDistance(other.phash, frame.phash) <= 6,
-          )
+          !plain.some((other) => Math.abs(other.luma - frame.luma) <= 12 && hashDistance(other.phash, frame.phash) <= 6)
         )
           plain.push(frame)
       }

@@ -1,4 +1,4 @@
-import { CHOSEN, WRITTEN } from '../vocabulary.ts'
+import { CHOSEN, hashDistance, WRITTEN } from '../vocabulary.ts'
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
 import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
@@ -10,19 +10,15 @@ export const COMPARED = [...CHOSEN, 'tone'] as const
 
 const WORDS_WEIGHT = 0.15
 
-/** 0–1: palette 0.35, picture structure (difference hash) 0.25, attributes 0.25, words 0.15. */
-export function frameLikeness(one: FrameDocument, other: FrameDocument): number {
-  return likenessBesideWords(one, other) + WORDS_WEIGHT * sharedWords(wordsOf(one), other)
-}
-
 function likenessBesideWords(one: FrameDocument, other: FrameDocument): number {
-  const structure = Math.max(0, 1 - hammingDistance(one.phash, other.phash) / 32)
+  const structure = Math.max(0, 1 - hashDistance(one.phash, other.phash) / 32)
   return 0.35 * paletteLikeness(one, other) + 0.25 * structure + 0.25 * sharedAttributes(one, other)
 }
 
 /**
- * The `count` frames that are most like one, with their likeness. Words are the dearest part, so they are compared only
- * where the rest leaves a frame a chance.
+ * The `count` frames that are most like one, and others, with their likeness 0–1: palette 0.35, picture structure
+ * (difference hash) 0.25, attributes 0.25, words 0.15. Words are the dearest part, so they are compared only where the
+ * rest leaves a frame a chance.
  */
 export function mostAlike(
   one: FrameDocument,
@@ -75,7 +71,7 @@ const MAX_SHARED_WORDS = 3
  */
 export function sharedTraits(one: FrameDocument, other: FrameDocument): string[] {
   const traits: string[] = []
-  if (hammingDistance(one.phash, other.phash) <= LIKE_STRUCTURE) traits.push('picture')
+  if (hashDistance(one.phash, other.phash) <= LIKE_STRUCTURE) traits.push('picture')
   for (const attribute of COMPARED) {
     const value = one[attribute] ?? null
     if (value !== null && value === other[attribute] && value !== 'no-face' && value !== 'none')
@@ -97,16 +93,6 @@ export function wordsOf(frame: FrameDocument): Set<string> {
   )
 }
 
-/** Differing bits of two 64-bit hashes of 16 hex digits. */
-export function hammingDistance(one: string, other: string): number {
-  let bits = 0
-  for (let at = 0; at < 16; at += 8) {
-    let difference = Number.parseInt(one.slice(at, at + 8), 16) ^ Number.parseInt(other.slice(at, at + 8), 16)
-    for (; difference !== 0; difference &= difference - 1) bits++
-  }
-  return bits
-}
-
 /** Two frames with at most this many differing bits show the same picture. */
 const SAME_WITHIN = 6
 /** Their brightness must be close too: every plain colour has the same hash. */
@@ -124,7 +110,7 @@ export class VarietyFilter {
     const bytes = this.#byByte.map((_, n) => frame.phash.slice(n * 2, n * 2 + 2))
     for (const [n, byte] of bytes.entries()) {
       for (const other of this.#byByte[n]!.get(byte) ?? []) {
-        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hammingDistance(other.phash, frame.phash) <= SAME_WITHIN)
+        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hashDistance(other.phash, frame.phash) <= SAME_WITHIN)
           return false
       }
     }

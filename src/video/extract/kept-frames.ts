@@ -1,8 +1,8 @@
-import type { FrameRest, Kind } from '../../vocabulary.ts'
+import { type FrameRest, hashDistance, type Kind } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES } from '../shots/features.ts'
 import type { Held } from './drawn-pictures.ts'
 import { looksTheSame } from './drawn-pictures.ts'
-import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
+import { differenceHash, type YuvPicture } from './measure.ts'
 
 /** A full-size picture that may be kept. The decode pass offers about ten a second. */
 export interface PickCandidate {

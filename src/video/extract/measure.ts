@@ -190,14 +190,3 @@ export function differenceHash(picture: Uint8Array): string {
   }
   return hash.toString(16).padStart(16, '0')
 }
-
-/** Bits in which two hashes of `differenceHash` differ, 0–64. */
-export function hashDistance(a: string, b: string): number {
-  let bits = BigInt(`0x${a}`) ^ BigInt(`0x${b}`)
-  let count = 0
-  while (bits > 0n) {
-    count += Number(bits & 1n)
-    bits >>= 1n
-  }
-  return count
-}

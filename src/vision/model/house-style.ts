@@ -1,7 +1,6 @@
 import type OpenAI from 'openai'
-import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { ANNOTATED, type AnnotatedAttribute, hashDistance } from '../../vocabulary.ts'
 import type { FrameToAnnotate } from '../annotator.ts'
-import { hashDistance } from './images.ts'
 
 /** A frame as people of this library described it. */
 export interface Correction {

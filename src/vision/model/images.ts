@@ -1,4 +1,5 @@
 import sharp from 'sharp'
+import { hashDistance } from '../../vocabulary.ts'
 import type { FrameToAnnotate } from '../annotator.ts'
 import { holdsText, measurePicture } from '../measured/picture.ts'
 
@@ -60,14 +61,6 @@ function looksTheSame(a: Buffer, b: Buffer): boolean {
     if (difference > 24) changed++
   }
   return sum <= 2 * a.length && changed * 200 < a.length
-}
-
-/** Bits in which two 64-bit hashes of 16 hex digits differ. */
-export function hashDistance(a: string, b: string): number {
-  let bits = BigInt(`0x${a}`) ^ BigInt(`0x${b}`)
-  let count = 0
-  for (; bits > 0n; bits >>= 1n) count += Number(bits & 1n)
-  return count
 }
 
 const NEAR_HASH = 6

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { hammingDistance } from '../../../src/search/likeness.ts'
+import { hashDistance } from '../../../src/vocabulary.ts'
 import { ask } from '../../support/frame-query.ts'
 import type { SeedFrame } from '../../support/seed.ts'
 import { changesOf, clip } from './documents.ts'
@@ -33,7 +33,7 @@ export function describeDuplicates(name: string, open: () => Promise<Engine>): v
         for (const a of shown)
           for (const b of shown)
             if (a.id !== b.id && Math.abs(a.luma - b.luma) < 12)
-              expect(hammingDistance(a.phash, b.phash)).toBeGreaterThan(6)
+              expect(hashDistance(a.phash, b.phash)).toBeGreaterThan(6)
         const pages = [
           await engine().search.frames(ask({ q, variety: true, pageSize: 3 })),
           await engine().search.frames(ask({ q, variety: true, pageSize: 3, page: 2 })),
