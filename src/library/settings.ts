@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { settings } from '../db/schema/settings.ts'
 
@@ -15,28 +15,21 @@ export async function putSetting(db: DbOrTx, name: string, value: object): Promi
   await db.insert(settings).values(row).onConflictDoUpdate({ target: settings.name, set: row })
 }
 
-const LIBRARY_ID = 'library'
+/** The fact of this name. It is made and stored where there is none; all processes use the same. */
+async function settled(db: DbOrTx, name: string, make: () => string): Promise<string> {
+  const known = await findSetting<string>(db, name)
+  if (known !== undefined) return known
+  await db.insert(settings).values({ name, value: make() }).onConflictDoNothing()
+  return (await findSetting<string>(db, name))!
+}
 
 /** The name of this library, given at the first call. A restored library has the same. */
-export async function libraryId(db: Db): Promise<string> {
-  await db.insert(settings).values({ name: LIBRARY_ID, value: randomUUID() }).onConflictDoNothing()
-  return (await findSetting<string>(db, LIBRARY_ID))!
-}
+export const libraryId = (db: Db): Promise<string> => settled(db, 'library', randomUUID)
 
 /** The key that signs addresses of pictures. */
 export const loadPictureKey = (db: DbOrTx): Promise<Buffer> => loadKey(db, 'picture-key')
 
-/** A key among the settings. It is made once; all processes use the same. */
+/** A key among the settings. */
 export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links' | 'questions'): Promise<Buffer> {
-  const find = async () => {
-    const { rows } = await db.execute<{ key: string }>(
-      sql`select value #>> '{}' as key from settings where name = ${name}`,
-    )
-    return rows[0]
-  }
-  const known = await find()
-  if (known) return Buffer.from(known.key, 'hex')
-  const made = JSON.stringify(randomBytes(32).toString('hex'))
-  await db.execute(sql`insert into settings (name, value) values (${name}, ${made}::jsonb) on conflict do nothing`)
-  return Buffer.from((await find())!.key, 'hex')
+  return Buffer.from(await settled(db, name, () => randomBytes(32).toString('hex')), 'hex')
 }
