@@ -3,13 +3,18 @@
  * NUL, and direction marks turn the text beside them.
  */
 
-/** One line: NFC, without control characters, direction marks and lone surrogates, one space between words. */
-export function cleanText(value: string): string {
-  return value
+/**
+ * One line: NFC, without control characters, direction marks and lone surrogates, one space between words. It is cut at
+ * `most`, and not within a surrogate pair.
+ */
+export function cleanText(value: string, most = Number.POSITIVE_INFINITY): string {
+  const text = value
     .toWellFormed()
     .normalize('NFC')
     .replace(/[\s\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, ' ')
     .trim()
+    .slice(0, most)
+  return text.isWellFormed() ? text : text.slice(0, -1)
 }
 
 /** As `cleanText`, for a text of several lines: line ends stay. */

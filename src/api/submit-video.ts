@@ -24,7 +24,7 @@ export interface SubmitDeps {
 export const titleSchema = z
   .string()
   .max(300)
-  .transform(cleanText)
+  .transform((value) => cleanText(value))
   .transform((value) => (value === '' ? undefined : value))
 const details = {
   title: titleSchema.optional(),

@@ -47,7 +47,7 @@ export function toPublicClient(given: unknown, { secrets }: { secrets: 'replaced
   if (secrets === 'refused' && !isPublic) return undefined
   if (!Array.isArray(returns) || returns.length === 0 || returns.length > MAX_RETURNS) return undefined
   if (!returns.every(isReturnAddress)) return undefined
-  const shownName = typeof name === 'string' ? cleanText(name).slice(0, MAX_NAME).toWellFormed() : ''
+  const shownName = typeof name === 'string' ? cleanText(name, MAX_NAME) : ''
   return {
     client_name: shownName || 'An app without a name',
     redirect_uris: returns,

@@ -26,6 +26,10 @@ test('a file’s name that is not percent-encoded as UTF-8 is its title as it st
   expect(await submit('https://cdn.acme.com/caf%E9.mp4')).toMatchObject({ created: true, video: { title: 'caf%E9' } })
   expect(await submit('https://cdn.acme.com/caf%C3%A9.mp4')).toMatchObject({ created: true, video: { title: 'café' } })
 
+  // A title is cut between two characters, not within one.
+  const long = await submit(`https://cdn.acme.com/${'x'.repeat(299)}${encodeURIComponent('😀')}.mp4`)
+  expect(long.video.title).toBe('x'.repeat(299))
+
   const list = join(service.config.dataDir, 'list.json')
   await writeFile(
     list,

@@ -113,7 +113,7 @@ async function addDraft(
   await db.delete(drafts).where(and(eq(drafts.accountId, accountId), sql`not ${isLive}`))
   await requireTurn(db, accountId)
   const expiresAt = sql`now() + make_interval(hours => ${DRAFT_HOURS})` as unknown as Date
-  const row = { ...draft, title: cleanText(title).slice(0, MAX_TEXT), expiresAt }
+  const row = { ...draft, title: cleanText(title, MAX_TEXT), expiresAt }
   // The index of running drafts decides between two at the same moment.
   const [added] = await db.insert(drafts).values(row).onConflictDoNothing().returning()
   if (added) return toShown(added)

@@ -143,13 +143,13 @@ async function updateVideo(
   { at, frameCount }: { at: Date; frameCount: number },
 ): Promise<VideoRow> {
   const { container: _, title: __, ...file } = probe
-  const title = cleanText(source.title ?? '')
-  const author = cleanText(source.author ?? '')
+  const title = cleanText(source.title ?? '', MAX_TEXT)
+  const author = cleanText(source.author ?? '', 300)
   return setVideo(tx, video.id, {
     status: 'annotating',
     ...file,
-    ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
-    ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
+    ...(video.titleGiven || !title ? {} : { title }),
+    ...(video.authorGiven || !author ? {} : { author }),
     detector,
     // Versions before the table of shots read these.
     shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),

@@ -48,7 +48,8 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
   const { backfill = false, priority = 0 } = details
   // Titles from forms, JSON, lists, file names and the command line all pass through here.
-  const [title, author] = [details.title, details.author].map((text) => text && cleanText(text))
+  const title = cleanText(details.title ?? '', MAX_TEXT)
+  const author = cleanText(details.author ?? '', 300)
   const id = videoIdOf(sourceKey)
   return db.transaction(async (tx) => {
     await lockMedia(tx, id)
@@ -61,7 +62,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
         uploadKey,
         platform: details.platform ?? platform,
         title: (title || fallbackTitle).slice(0, MAX_TEXT),
-        author: author?.slice(0, 300) || null,
+        author: author || null,
         titleGiven: Boolean(title),
         authorGiven: Boolean(author),
         backfill,
@@ -227,8 +228,7 @@ export function resolveAddress(url: string, { resolve, fetchable }: AddressRules
 /** `my-launch_film.mp4` → `my launch film`. */
 export function titleFromFilename(filename: string): string {
   const base = filename.split(/[\\/]/).at(-1) ?? ''
-  const words = cleanText(base.replace(/\.[a-z0-9]{1,5}$/i, '').replace(/[_-]+/g, ' '))
-  return words === '' ? 'Untitled' : words.slice(0, 300)
+  return cleanText(base.replace(/\.[a-z0-9]{1,5}$/i, '').replace(/[_-]+/g, ' '), 300) || 'Untitled'
 }
 
 function titleFromUrl(url: string): string {

@@ -203,7 +203,7 @@ function toColumns({ url, types, description, email }: Partial<EndpointFields>, 
   return {
     ...(url === undefined ? {} : { url: checkReceiver(url, allowPrivate) }),
     ...(types === undefined ? {} : { types: toTypes(types) }),
-    ...(description === undefined ? {} : { description: cleanText(description).slice(0, MAX_DESCRIPTION) }),
+    ...(description === undefined ? {} : { description: cleanText(description, MAX_DESCRIPTION) }),
     ...(email === undefined ? {} : { email: email === null ? null : parseEmail(email) }),
   }
 }

@@ -141,8 +141,7 @@ function lengthOf(headers: Dispatcher.ResponseData['headers']): number | null {
 
 function toTitle(url: URL): string | null {
   const name = decodePercent(basename(url.pathname))
-  const title = cleanText(name.replace(/\.[a-z0-9]{2,5}$/i, '').replace(/[-_+]+/g, ' '))
-  return title === '' ? null : title.slice(0, 300)
+  return cleanText(name.replace(/\.[a-z0-9]{2,5}$/i, '').replace(/[-_+]+/g, ' '), 300) || null
 }
 
 function one(value: string | string[] | undefined): string | undefined {

@@ -96,8 +96,7 @@ function toFacts(output: string): { title: string | null; author: string | null 
 
 function toText(value: unknown): string | null {
   if (typeof value !== 'string') return null
-  const text = cleanText(value).slice(0, 300)
-  return text === '' ? null : text
+  return cleanText(value, 300) || null
 }
 
 function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtDlpOptions): MediaError {
