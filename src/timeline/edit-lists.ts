@@ -50,7 +50,7 @@ export function toMarkerEdl(timeline: Timeline): string {
     }
   refuseManyEvents(byFrame.size)
   const events = [...byFrame].map(([place, names], n) => {
-    const times = [place, place + 1, place, place + 1].map((frame) => label(timeline, timeline.start + frame))
+    const times = labels(timeline, place, place + 1, place, place + 1)
     const text = oneLine(names.join(' / ')).replaceAll('|', '/')
     // Resolve ignores a name that begins with a digit.
     return `${event(n + 1, '001', 'C', times)}\n |C:ResolveColorCyan |M:${text.replace(/^(?=\d)/, 'Frame ')} |D:1\n`
@@ -84,13 +84,13 @@ function clipEvent({ timeline, reels, clips, n }: Listed, clip: PlacedClip): str
   const { mix, media, from, to, at } = clip
   const before = mix?.before ?? 0
   const cut = clips[n + 1]?.mix?.before ?? 0
-  const record = [at - before, at + clip.length - cut].map((frame) => label(timeline, timeline.start + frame))
-  const times = [...sourceLabels(clip, from - before, to - cut), ...record]
+  const record = labels(timeline, at - before, at + clip.length - cut)
+  const times = [...labels(media, from - before, to - cut), ...record]
   const reel = reels.get(media.id)!
   const previous = clips[n - 1]
   if (!mix || !previous) return [event(n + 1, reel, 'C', times), `* FROM CLIP NAME: ${oneLine(media.fileName)}`]
   const end = previous.to - before
-  const empty = [...sourceLabels(previous, end, end), record[0]!, record[0]!]
+  const empty = [...labels(previous.media, end, end), record[0]!, record[0]!]
   return [
     event(n + 1, reels.get(previous.media.id)!, 'C', empty),
     event(n + 1, reel, `D    ${String(before + mix.behind).padStart(3, '0')}`, times),
@@ -99,12 +99,9 @@ function clipEvent({ timeline, reels, clips, n }: Listed, clip: PlacedClip): str
   ]
 }
 
-function sourceLabels({ media: { start, drop, rate } }: PlacedClip, from: number, to: number): string[] {
-  return [from, to].map((frame) => toTimecode(start + frame, { rate, drop }))
-}
-
-function label({ rate, drop }: Timeline, frame: number): string {
-  return toTimecode(frame, { rate, drop })
+/** Timecodes of frames, which a film or a timeline counts from its own start. */
+function labels(of: Pick<Timeline, 'start' | 'rate' | 'drop'>, ...frames: number[]): string[] {
+  return frames.map((frame) => toTimecode(of.start + frame, of))
 }
 
 function event(number: number, reel: string, edit: string, times: readonly string[]): string {
@@ -130,12 +127,12 @@ const COLUMNS = [
 export function toShotList(timeline: Timeline): readonly (readonly (string | number | null)[])[] {
   const rows = placeClips(timeline).map((clip, n) => {
     const { name, media, from, to, at, length, mix, markers } = clip
-    const record = [at, at + length].map((frame) => label(timeline, timeline.start + frame))
+    const record = labels(timeline, at, at + length)
     const seconds = Math.round(((to - from) * media.rate.den * 1000) / media.rate.num) / 1000
     const fps = Math.round((media.rate.num / media.rate.den) * 1000) / 1000
     const mixed = mix ? mix.before + mix.behind : 0
     return [
-      ...[n + 1, name, media.title, media.fileName, media.url, ...sourceLabels(clip, from, to), ...record],
+      ...[n + 1, name, media.title, media.fileName, media.url, ...labels(media, from, to), ...record],
       ...[seconds, fps, mixed, markers.map(textOf).join(' / ')],
     ]
   })

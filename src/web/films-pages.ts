@@ -167,7 +167,7 @@ ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td clas
 <p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
 <a href="/films">All films</a></p></header>
 ${films.map((one) => overTime(one, all))}
-<section><h2>What differs most</h2><p class="hint">The last column counts in typical deviations of the library.</p>
+<section><h2>What differs most</h2><p class="hint">The last column counts in robust deviations of the library.</p>
 ${table(rows.slice(0, MOST_APART))}
 ${
   rows.length > MOST_APART &&

@@ -35,13 +35,13 @@ import { suggestRouter } from './suggest.ts'
 import { videoRouter } from './video-page.ts'
 import { wallRouter } from './wall-page.ts'
 
-/** What signed-in people see and do. The last router takes what is left of `/web/`. */
+/** What signed-in people see and do. */
 const FOR_PEOPLE = [
-  [addConsent],
-  [addCollectionPages, addSaveActions, addBoardActions, addPinActions, addExports],
-  [addVideoPages, addNewVideos, addReviewPages, addTechniquePages, addAccountPages, addAnalyticsPage, addSystemPage],
-  [addDrafts],
-  [addKeyPages, addAccountEnd],
+  addConsent,
+  ...[addCollectionPages, addSaveActions, addBoardActions, addPinActions, addExports],
+  ...[addVideoPages, addNewVideos, addReviewPages, addTechniquePages, addAccountPages, addAnalyticsPage, addSystemPage],
+  addDrafts,
+  ...[addKeyPages, addAccountEnd],
 ]
 
 export interface PagesDeps extends Omit<PageDeps, 'assets' | 'pages' | 'viewerOf' | 'mailer' | 'printLink'> {
@@ -72,7 +72,7 @@ export function openPages(deps: PagesDeps) {
     filmsRouter(shared),
     suggestRouter(shared),
     signInRouter(shared),
-    ...FOR_PEOPLE.map((parts) => actionRouter(shared, parts)),
+    actionRouter(shared, FOR_PEOPLE),
     sharedBoardRouter(shared),
     connectRouter(shared),
     privacyRouter(shared),

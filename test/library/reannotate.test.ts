@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { countReannotations } from '../../src/library/annotator/active-annotator.ts'
+import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import {
   cancelReannotation,
   diffAnswer,
@@ -65,7 +65,8 @@ async function withToday(act: () => Promise<void>): Promise<void> {
   }
 }
 
-const done = () => until(async () => (await countReannotations(service.stores.db)) === 0)
+const waiting = async () => (await findAnnotatorStatus(service.stores.db)).waiting
+const done = () => until(async () => (await waiting()) === 0)
 const wallOf = async (id: string) =>
   (await service.get(`/api/videos/${id}/frames`)).json.frames as { id: string; caption: string; subject: string }[]
 const scopeOf = (...conditions: string[]) => ({ conditions: conditions.map(parseCondition) })
@@ -123,7 +124,7 @@ test('what waits can be taken back', async () => {
   const { db } = service.stores
   await requestReannotation(db, today.version, {})
   expect(await cancelReannotation(db, { videoId: videos[0]! })).toBe(3)
-  expect(await countReannotations(db)).toBe(3)
+  expect(await waiting()).toBe(3)
   expect(await cancelReannotation(db, {})).toBe(3)
 })
 
@@ -158,7 +159,7 @@ test('a new live video is described before a re-annotation goes on', async () =>
     await until(() => order.length > 0)
     const live = await addVideo(service, 2)
     await until(async () => (await videoRow(service, live))?.status === 'ready')
-    expect(await countReannotations(service.stores.db)).toBeGreaterThan(0)
+    expect(await waiting()).toBeGreaterThan(0)
     gate.resolve()
     await done()
   })

@@ -94,12 +94,7 @@ export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
       row && value?.message !== undefined
         ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
         : null,
-    waiting: await countReannotations(db),
+    waiting: await db.$count(reannotations),
     last_24_h: await costsOf(db),
   }
-}
-
-/** Frames of requested re-annotations that have no answer yet: of one video, or of all. */
-export async function countReannotations(db: DbOrTx, videoId?: string): Promise<number> {
-  return db.$count(reannotations, videoId === undefined ? undefined : eq(reannotations.videoId, videoId))
 }

@@ -71,7 +71,7 @@ export type View = (typeof VIEWS)[number]
 
 type Scores = Partial<Record<MeasureName, number>>
 
-/** The middle of the library by one measure, and its usual deviation: the median one times 1.4826, or the floor. */
+/** The middle of the library by one measure, and its robust deviation: the median one times 1.4826, or the floor. */
 function scaleOf(shelf: readonly ShelfFilm[], name: MeasureName) {
   const values = Float64Array.from(shelf.flatMap(({ measures }) => comparable(measures, name) ?? []))
   const center = medianOf(values)

@@ -1,7 +1,7 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { compareEdges } from '../shots/compare.ts'
 import { HISTORY_FRAMES } from '../shots/detector.ts'
-import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_PIXELS, PICTURE_WIDTH } from '../shots/features.ts'
+import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
 
 /** How drawn pictures compare: motion graphics, slides and screens, whose grounds are flat and without noise. */
 
@@ -146,15 +146,15 @@ export type RestMeter = ReturnType<typeof createRestMeter>
 
 /** Tells rests by every frame, which stills are too far apart for. */
 export function createRestMeter() {
-  const reference = new Uint8Array(PICTURE_PIXELS)
+  let held: FrameFeatures | undefined
   /** Instants of pictures that differ from the one held before. */
   let moves: number[] = []
   return {
     /** The next frame of the film. */
-    add({ tMs, picture }: FrameFeatures): void {
-      if (moves.length > 0 && changedBlocks({ picture: reference }, { picture }, LIMITS.quiet) <= LIMITS.quiet) return
-      reference.set(picture)
-      moves.push(tMs)
+    add(frame: FrameFeatures): void {
+      if (held && changedBlocks(held, frame, LIMITS.quiet) <= LIMITS.quiet) return
+      held = frame
+      moves.push(frame.tMs)
       if (moves.length > 2 * REMEMBERED) moves = moves.slice(-REMEMBERED)
     },
     /** How long the picture at `tMs` was held, as far as is known: at most `HELD_MS` to both sides. */

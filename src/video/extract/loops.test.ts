@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Boundary } from '../shots/boundary.ts'
 import { PICTURE_PIXELS } from '../shots/features.ts'
 import type { PickCandidate } from './kept-frames.ts'
-import { createLoopFinder, LOOP_LIMITS, type Loop, type LoopFinder } from './loops.ts'
+import { createLoopFinder, LOOP_LIMITS, type Loop } from './loops.ts'
 
 const cutAt = (tMs: number): Boundary => ({ type: 'cut', tMs, startMs: tMs - 33, endMs: tMs, strength: 50 })
 
@@ -40,6 +40,8 @@ function stillOf(tMs: number, state: number): Pick<PickCandidate, 'tMs' | 'featu
 }
 
 /** The loops so far. */
+type LoopFinder = ReturnType<typeof createLoopFinder>
+
 function loopsOf(finder: LoopFinder, certainMs = Number.POSITIVE_INFINITY, boundaries: Boundary[] = []) {
   finder.advance(certainMs, boundaries)
   return finder.chosen

@@ -32,8 +32,6 @@ export const LOOP_LIMITS = {
   remembered: 140,
 } as const
 
-export type LoopFinder = ReturnType<typeof createLoopFinder>
-
 /** Chooses the moving stretches of a film as it is decoded. `film` tells how much moves. */
 export function createLoopFinder(film: Pick<FilmMeter, 'moving'>) {
   const shown: { tMs: number; small: YuvPicture }[] = []
