@@ -135,6 +135,9 @@ describe('a poll', () => {
       },
     })
     expect((await next()).events).toEqual(events)
+    const ofBrand = { name: 'search.matched', arguments: { author: 'Northwind' }, cursor: first.cursor }
+    const told = (await ask('events/poll', ofBrand, undefined, openDoor())).json.result.events[0]
+    expect(told.data).toMatchObject({ video_id: id, author: 'Northwind', frames: 2 })
     const later = (await ask('events/poll', { ...asked, cursor }, undefined, openDoor())).json.result
     expect(later.events).toEqual([])
   })

@@ -122,5 +122,6 @@ export async function toOccurrence(
   if (asked.name === 'video.ready') return occurrence({ ...video, frame_count: data.frame_count })
   const { frames, frameIds } = await match(asked.arguments, String(video_id))
   if (frames === 0) return null
-  return occurrence({ ...video, ...asked.arguments, frames, frame_ids: frameIds })
+  // The video's author, not the list of those that were asked for.
+  return occurrence({ ...asked.arguments, ...video, frames, frame_ids: frameIds })
 }
