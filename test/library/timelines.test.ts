@@ -79,6 +79,17 @@ test('a film is its shots, a gradual transition lies between its clips, frames a
   expect(items[0].markers[0]).toMatchObject({ name: 'A <red> card', marked_range: { start_time: { value: 30 } } })
 })
 
+test('no cache keeps a timeline, because its limit headers are of one reader', async () => {
+  for (const path of [`/api/videos/${film}/timeline.csv`, '/api/sequences/timeline.csv?seq=tone.dark~tone.dark']) {
+    const { headers } = await fetch(service.url + path)
+    expect([path, headers.get('ratelimit'), headers.get('cache-control')]).toEqual([
+      path,
+      expect.stringContaining('default'),
+      'no-store',
+    ])
+  }
+})
+
 test('the timecode of the file starts its source times, and start= the record times', async () => {
   await film30('30000/1001', '10:00:00;00')
   const text = await file(`/api/videos/${film}/timeline.edl?start=00:59:00;00`.replace(';', '%3B').replace('59', '50'))

@@ -270,12 +270,13 @@ export function limitOpenReads(
   }
 }
 
-/** Precedes an open answer that no edge may cache: counts by address across all processes. */
+/** Precedes an open answer that no cache may keep: counts by address across all processes. */
 export function limitOpen(
   limits: RateLimits,
   { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
 ): RequestHandler {
   return async (req, res, next) => {
+    res.setHeader('Cache-Control', 'no-store')
     await spend(limits, { req, res }, { budget, subject: contextOf(req).address }, points)
     next()
   }
