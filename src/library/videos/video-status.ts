@@ -4,7 +4,7 @@ import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { toImageName } from '../../media/image-name.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
-import type { Platform } from '../../vocabulary.ts'
+import type { FrameRest, Platform } from '../../vocabulary.ts'
 import { COSTS, type Costs } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 
@@ -144,7 +144,13 @@ export async function explainFrames(db: Db, videoId: string) {
     .from(frames)
     .where(eq(frames.videoId, videoId))
     .orderBy(frames.tMs)
-  return { frames: kept, passed_over: (passedOver ?? []).map(({ tMs, why }) => ({ t_ms: tMs, reason: why })) }
+  const explained = kept.map(({ rest, ...frame }) => ({ ...frame, rest: rest && toRest(rest) }))
+  return { frames: explained, passed_over: (passedOver ?? []).map(({ tMs, why }) => ({ t_ms: tMs, reason: why })) }
+}
+
+/** What is stored holds working values of the extraction too. */
+function toRest({ fromMs, toMs, builtFromMs, steps, edges, isAtRest }: FrameRest): FrameRest {
+  return { fromMs, toMs, builtFromMs, steps, edges, isAtRest }
 }
 
 /** The path of a small picture for each video that has frames: its most saved one, else its sharpest. */
