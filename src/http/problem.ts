@@ -3,7 +3,15 @@ import type { ErrorRequestHandler } from 'express'
 import { LRUCache } from 'lru-cache'
 import { ZodError } from 'zod'
 import { isConnectionLoss } from '../db/client.ts'
-import { AppError, describeIssue, type ErrorCode, type ErrorDetail, typeName, unknownFields } from '../errors.ts'
+import {
+  AppError,
+  describeIssue,
+  type ErrorCode,
+  type ErrorDetail,
+  firstOfEach,
+  typeName,
+  unknownFields,
+} from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
@@ -32,7 +40,7 @@ export const STATUS: Record<ErrorCode, number> = {
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof ZodError) {
-    const details = error.issues.slice(0, MAX_FAULTS).map(toDetail)
+    const details = firstOfEach(error.issues).slice(0, MAX_FAULTS).map(toDetail)
     const faults = details.map(({ path, message }) => (path === 'body' ? message : `${path}: ${message}`)).join('; ')
     return new AppError('invalid_request', `The request body is not valid: ${faults}`, { details })
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { describeIssue, invalid, typeName } from '../errors.ts'
+import { describeIssue, firstOfEach, invalid, typeName } from '../errors.ts'
 import { canonicalKey } from '../parameters.ts'
 import { type Fields, isFields } from './json-rpc.ts'
 import { describeTool, type Tool } from './tool.ts'
@@ -73,9 +73,10 @@ export function argumentReader(tool: Tool): ArgumentReader {
     const notes: string[] = []
     // Entries, because an argument may be called `__proto__`.
     const read: [string, unknown][] = []
-    for (const [written, value] of Object.entries(given)) {
-      if (value === null) continue
+    for (const [written, whole] of Object.entries(given)) {
+      if (whole === null) continue
       const name = nameOf(written, given)
+      const value = name === 'not' && isFields(whole) ? opposites(whole) : withoutNulls(whole)
       if (name === 'limit') read.push([name, readLimit(value, given.detail === 'full', notes)])
       else if (name === 'sort') read.push([name, readSort(single(name, value), notes)])
       else if (name !== 'cursor' || name === written || !isNumber(value)) read.push([name, single(name, value)])
@@ -83,6 +84,12 @@ export function argumentReader(tool: Tool): ArgumentReader {
       else if (Number(value) !== 1) read.push([name, pageCursor(Number(value))])
     }
     return { args: Object.fromEntries(read), notes }
+  }
+
+  /** The filters to leave out have the names of the filters. */
+  function opposites(given: Fields): Fields {
+    const entries = Object.entries(given).filter(([, value]) => value !== null)
+    return Object.fromEntries(entries.map(([written, value]) => [nameOf(written, given), value]))
   }
 
   /** More than the most is the most. */
@@ -121,6 +128,18 @@ export function argumentReader(tool: Tool): ArgumentReader {
   }
 }
 
+/** Clients that know all arguments send a null for each that is not given, within an argument too. */
+function withoutNulls(value: unknown, depth = MAX_DEPTH): unknown {
+  if (depth === 0) return value
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth - 1))
+  if (!isFields(value)) return value
+  const given = Object.entries(value).filter(([, inner]) => inner !== null)
+  return Object.fromEntries(given.map(([name, inner]) => [name, withoutNulls(inner, depth - 1)]))
+}
+
+/** No argument is nested deeper: a list of steps with their filters. */
+const MAX_DEPTH = 3
+
 const MAX_NAME = 60
 
 /** More frames in full would be more than clients take: some 140,000 characters. */
@@ -156,12 +175,14 @@ const MAX_UNKNOWN = 20
 
 /** What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. */
 export function explainArguments(tool: Taker, given: Fields, error: z.ZodError): string {
-  const lines = error.issues.slice(0, MAX_ISSUES).map((issue) => explainIssue(tool, given, issue))
+  const lines = firstOfEach(error.issues)
+    .slice(0, MAX_ISSUES)
+    .map((issue) => explainIssue(tool, given, issue))
   return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
 }
 
 function explainIssue(tool: Taker, given: Fields, issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const names = issue.keys.slice(0, MAX_UNKNOWN).map((name) => `"${name.slice(0, 60)}"`)
     return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
   }

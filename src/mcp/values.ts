@@ -111,7 +111,11 @@ function toNumber(value: unknown): unknown {
 }
 
 /** A time within a video: seconds, or `1:05` and `65s`. */
-export const seconds = z.preprocess((value) => {
+export const seconds = z.preprocess(readSeconds, z.number().min(0))
+/** The same without its bounds, which would only cost tokens. */
+export const anySeconds = z.preprocess(readSeconds, z.number())
+
+function readSeconds(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const clock = /^\s*(?:(\d{1,3}):)?(\d{1,5}):(\d{1,2}(?:\.\d{1,3})?)\s*$/.exec(value)
   if (clock) return Number(clock[1] ?? 0) * 3600 + Number(clock[2]) * 60 + Number(clock[3])
@@ -121,7 +125,7 @@ export const seconds = z.preprocess((value) => {
       .replace(/s(ec(onds?)?)?$/i, '')
       .trim(),
   )
-}, z.number().min(0))
+}
 
 /** Longer than any address of ours. */
 const MAX_REFERENCE = 500

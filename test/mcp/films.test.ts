@@ -108,6 +108,45 @@ test.each([
   expect(answer.text).toMatch(said)
 })
 
+test('a brand is found in any spelling, and a list of films names its own arguments', async () => {
+  const found = await call('find_films', { author: 'ATLAS' })
+  expect(found.structuredContent.films).toMatchObject([{ id: long }])
+  expect(found.text).toContain('(author read as "Atlas")')
+  const nobody = await call('find_films', { author: 'Nobody' })
+  expect(nobody.text).toMatch(/no brand is called "Nobody".*\nNo film has these/)
+  for (const [args, said] of [
+    [{ cursor: 'x' }, 'cursor: unknown. Pass next_cursor of the previous result.'],
+    [{ page: 2 }, 'page: this list has no numbered pages'],
+    [{ min: 'mood:1', cursor: 'x' }, 'min: no measure mood'],
+  ] as const)
+    expect(await call('find_films', args)).toMatchObject({ isError: true, text: expect.stringContaining(said) })
+})
+
+test('a step takes what filters take, and what is wrong is named as it was written', async () => {
+  const steps = [{ subject: 'presenter' }, { subject: ['ui'], within_sec: 1 }]
+  const plain = (await call('find_sequences', { steps })).structuredContent.sequences
+  expect(plain.length).toBeGreaterThan(0)
+  for (const given of [
+    [{ subject: 'Presenters' }, { subject: 'UI', within_sec: '1' }],
+    [
+      { subject: 'Speaker', technique: null, query: null },
+      { subject: 'ui,ui', within_sec: '1s' },
+    ],
+  ])
+    expect((await call('find_sequences', { steps: given })).structuredContent.sequences).toEqual(plain)
+  const ofBrand = await call('find_sequences', { steps, author: 'atlas' })
+  expect(ofBrand.structuredContent.sequences.map(({ video_id }: { video_id: string }) => video_id)).toEqual([long])
+  for (const [args, said] of [
+    [{ steps: [{}, { subject: 'ui' }] }, 'steps.0 (got an object): needs a filter or a query'],
+    [{ steps: [{ subject: 'moon' }, { subject: 'ui' }] }, 'steps.0.subject (got "moon"): must be one of presenter'],
+    [{ steps: [{ subject: 'ui' }, { technique: 'nothing-such' }] }, 'technique: there is no "nothing-such"'],
+    [{ steps, cursor: 'x' }, 'cursor: unknown'],
+  ] as const)
+    expect(await call('find_sequences', args)).toMatchObject({ isError: true, text: expect.stringContaining(said) })
+  const { text } = await call('find_sequences', { steps: 'ui, then a terminal' })
+  expect(text).toBe('The arguments of find_sequences are not valid:\nsteps (got "ui, then a terminal"): must be a list')
+})
+
 test('find_sequences tells where one thing follows another, with both pictures', async () => {
   const steps = [{ subject: 'presenter' }, { subject: ['ui'], within_sec: 1 }]
   const { text, structuredContent } = await call('find_sequences', { steps })

@@ -48,6 +48,7 @@ export async function withCursorNamed<T>(cursor: string | undefined, list: Promi
     return await list
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
+    if (error.details?.some(({ path }) => path !== 'after')) throw error
     if (isPageCursor(cursor)) throw invalid('page', NO_PAGES)
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous result.')
   }

@@ -9,7 +9,8 @@ import { boundSchema, endsOf, findFilms, pointsForEnds, requireFilms } from '../
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolContext } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
-import { type LibraryToolDeps, videoIdOf, videoReference } from './library.ts'
+import { withCursorNamed } from './collection.ts'
+import { type LibraryToolDeps, readBrand, videoIdOf, videoReference } from './library.ts'
 
 export function filmTools(deps: LibraryToolDeps): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
@@ -195,13 +196,20 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       const shelf = await deps.films.shelf()
       const { limit, cursor: after, sort, order, author, min, max, like, by: view, part } = args
       if (like !== undefined) return withEnds({ ...deps, charge }, part, await similarTo(deps, like, { view, limit }))
-      const query = { sort, order, author, min, max }
-      const { films, total, without, next } = findFilms(shelf, query, { after, limit })
+      const brand = author === undefined ? undefined : await readBrand(deps.search, author)
+      const query = { sort, order, author: brand?.name, min, max }
+      const find = async () => findFilms(shelf, query, { after, limit })
+      const { films, total, without, next } = await withCursorNamed(after, find())
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
+      const notes = [
+        ...(brand?.note === undefined ? [] : [brand.note]),
+        ...(total === 0 ? ['No film has these. Leave out the author or a bound.'] : []),
+      ]
       const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
       const found = { films: films.map(refOf), total, next_cursor: next }
-      return withEnds({ ...deps, charge }, part, { heading: `${heading}${moreWith(next)}`, lines, found })
+      const told = [`${heading}${moreWith(next)}`, ...notes].join('\n')
+      return withEnds({ ...deps, charge }, part, { heading: told, lines, found })
     },
   })
 }

@@ -11,7 +11,6 @@ import {
   type LibrarySearch,
 } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/query.ts'
-import { nameKey } from '../../search/text/tokens.ts'
 import { countUndescribed } from '../../views/parameters.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import {
@@ -40,6 +39,7 @@ import {
   imagesArgument,
   type LibraryToolDeps,
   notArgument,
+  readBrands,
   resolveFilters,
 } from './library.ts'
 
@@ -172,20 +172,18 @@ async function presentPage(
   // A result that is kept does not come here. Words are in the price of the tool.
   if (asked.facets || page > 1) await deps.charge(pointsForQuestion({ facets: asked.facets, page }))
   const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
-  const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false, fill, loosen: true }
-  const first = await deps.search.frames(query)
-  const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
-  const found = brands?.found ?? first
+  const { filters, notes } = await readBrands(deps.search, asked.filters)
+  const query: FrameQuery = { ...asked, filters, page, pageSize: args.limit, variety: false, fill, loosen: true }
+  const found = await deps.search.frames(query)
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const reading = [...readingLines(found), ...(few ? await undescribedLine(deps.search, query.filters) : [])]
-  const notes = brands?.notes ?? []
   const heading =
     found.frames.length > 0
       ? [headingOf(found, page, next), ...notes, ...reading]
       : await emptyHeading(page, reading, async () => [
           ...notes,
-          ...(await suggest(deps.advisor, query, first.loosened)),
+          ...(await suggest(deps.advisor, query, found.loosened)),
         ])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
@@ -220,33 +218,6 @@ function readingLines({ readAs, frames, full }: FramePage): string[] {
       ? [`No frame has every word. These meet ${met} of ${words.length}; each says what it lacks.`]
       : []),
   ]
-}
-
-/**
- * Nothing was found, and brands were asked for: they are matched exactly, and models write them their own way. Where
- * the library knows a brand in another spelling, the frames are asked for again.
- */
-async function readBrands(
-  search: LibrarySearch,
-  query: FrameQuery,
-): Promise<{ notes: string[]; found?: FramePage } | undefined> {
-  const { author: asked } = query.filters
-  if (!asked || asked.length === 0) return undefined
-  const read = await Promise.all(asked.map((name) => readBrand(search, name)))
-  const notes = read.flatMap(({ note }) => note ?? [])
-  if (!read.some(({ name }, n) => name !== asked[n])) return { notes }
-  const author = read.map(({ name }) => name)
-  return { notes, found: await search.frames({ ...query, filters: { ...query.filters, author } }) }
-}
-
-async function readBrand(search: LibrarySearch, name: string): Promise<{ name: string; note?: string }> {
-  const { brands } = await search.search({ q: cleanText(name), limit: 5, namesOnly: true })
-  const names = brands.map(({ document }) => document.name)
-  if (names.includes(name)) return { name }
-  const same = names.find((one) => nameKey(one) === nameKey(name))
-  if (same) return { name: same, note: `(author read as ${quote(same, 60)})` }
-  const near = names.length > 0 ? ` The nearest: ${names.map((one) => quote(one, 60)).join(', ')}.` : ''
-  return { name, note: `- no brand is called ${quote(name, 60)}.${near}` }
 }
 
 function headingOf({ frames, partialMatches = [], total }: FramePage, page: number, next: string | null): string {

@@ -10,7 +10,7 @@ import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/paramete
 import { byDerived, byName, type DerivedName, isListed, type ListedName, STORED_NAMES } from '../../vocabulary.ts'
 import { Detail, quote } from '../present.ts'
 import { type Advisor, nearestTechniques } from '../suggestions.ts'
-import { isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
+import { anySeconds, isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
 
 /** What the tools of the library share: what they read from, their filters, and references to videos. */
 
@@ -58,13 +58,44 @@ export const filterArguments = {
 
 type FilterArgument = keyof typeof filterArguments
 
+/** Values of a filter in a short schema, which is checked again by the filter's own. */
+const values = z.union([z.string(), z.array(z.string())], 'must be a text or a list of texts')
+
+/** Filters within an argument: one that is unknown is told with those that there are. */
+function onlyFilters<S extends z.ZodRawShape>(shape: S) {
+  const names = Object.keys(shape).join(', ')
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? `no filter ${issue.keys.join(', ').slice(0, 100)}; ${names}` : undefined,
+  })
+}
+
 /** What a frame must not be: the same filters by the same names. Its schema is short: it stands in several tools. */
 export const notArgument = z
-  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .record(z.string(), values)
   .transform((given): object => given)
-  .pipe(z.strictObject(filterArguments).partial())
+  .pipe(onlyFilters(filterArguments).partial())
   .optional()
   .meta({ description: 'Filters to leave out' })
+
+const { author: _, platform: __, video_id: ___, ...withinFilm } = filterArguments
+const stepFilters = onlyFilters({ ...withinFilm, query: z.string(), within_sec: z.number() }).partial()
+
+/** A step of a sequence: the filters in which frames of one film differ, or words. Its schema is short too. */
+export const stepArgument = z
+  .object({ within_sec: anySeconds.optional() })
+  .catchall(values)
+  .transform((given): object => given)
+  .pipe(stepFilters)
+  .refine(({ within_sec: _, ...asked }) => Object.values(asked).some(Boolean), 'needs a filter or a query')
+
+/** @throws AppError invalid_request for an unknown technique, with the nearest slugs */
+export async function resolveStep(
+  deps: LibraryToolDeps,
+  { technique, ...step }: z.output<typeof stepArgument>,
+): Promise<z.output<typeof stepArgument>> {
+  return technique ? { ...step, technique: await slugsOf(deps, technique) } : step
+}
 
 /** The same filters for a tool that takes them beside its main argument, without their closed lists. */
 export const briefFilterArguments = Object.fromEntries(
@@ -123,6 +154,40 @@ function refuse(vocabulary: readonly TechniqueDocument[], given: string): never 
   const near = nearestTechniques(vocabulary, given, 5).map((technique) => technique.slug)
   const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'list_techniques returns them all.'
   throw invalid('technique', `technique: there is no "${given.slice(0, 64)}". ${help}`, near)
+}
+
+/**
+ * A brand as the library spells it: brands are matched exactly, and models write them their own way. `note` says what
+ * it was read as, or that there is none.
+ */
+export async function readBrand(
+  search: Pick<LibrarySearch, 'search' | 'videos'>,
+  name: string,
+): Promise<{ name: string; note?: string }> {
+  const { items } = await search.videos({ after: undefined, limit: 1, author: name })
+  if (items.length > 0) return { name }
+  const { brands } = await search.search({ q: cleanText(name), limit: 5, namesOnly: true })
+  const names = brands.map(({ document }) => document.name)
+  const same = names.find((one) => nameKey(one) === nameKey(name))
+  if (same) return { name: same, note: `(author read as ${quote(same, 60)})` }
+  const near = names.length > 0 ? ` The nearest: ${names.map((one) => quote(one, 60)).join(', ')}.` : ''
+  return { name, note: `- no brand is called ${quote(name, 60)}.${near}` }
+}
+
+/** The filters with all brands as the library spells them, those to leave out too. */
+export async function readBrands(
+  search: LibrarySearch,
+  filters: FrameFilters,
+): Promise<{ filters: FrameFilters; notes: string[] }> {
+  const spelled: Record<string, string[]> = {}
+  const notes: string[] = []
+  for (const filter of ['author', 'not_author'] as const)
+    for (const name of filters[filter] ?? []) {
+      const brand = await readBrand(search, name)
+      spelled[filter] = [...(spelled[filter] ?? []), brand.name]
+      if (brand.note) notes.push(brand.note)
+    }
+  return { filters: { ...filters, ...spelled }, notes }
 }
 
 /** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */

@@ -3,11 +3,11 @@ import { readSequences, SEQUENCE_POINTS, toSteps } from '../../views/sequences.t
 import { clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
-import { cursorArgument, type LibraryToolDeps } from './library.ts'
+import { withCursorNamed } from './collection.ts'
+import { cursorArgument, type LibraryToolDeps, readBrand, resolveStep, stepArgument } from './library.ts'
 
-const Step = z.object({ within_sec: z.number().optional() }).catchall(z.union([z.string(), z.array(z.string())]))
-
-export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
+export function findSequences(deps: LibraryToolDeps): Tool {
+  const { search, publicUrl } = deps
   return defineTool({
     name: 'find_sequences',
     title: 'Find sequences',
@@ -19,7 +19,7 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
     scope: 'any',
     cacheable: true,
     input: z.strictObject({
-      steps: z.array(Step).min(2).max(5),
+      steps: z.array(stepArgument).min(2).max(5),
       author: z.string().max(300).optional(),
       limit: limitArgument(10, 40),
       cursor: cursorArgument,
@@ -44,8 +44,11 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
       next_cursor: z.string().nullable(),
     }),
     async run({ steps, author, limit, cursor: after }) {
-      const query = { steps: toSteps(steps), span: 600, perFilm: 1, author, limit, after }
-      const { sequences, films, unknown, next } = await readSequences(search, publicUrl, query)
+      const resolved = await Promise.all(steps.map((step) => resolveStep(deps, step)))
+      const brand = author === undefined ? undefined : await readBrand(search, author)
+      const query = { steps: toSteps(resolved), span: 600, perFilm: 1, author: brand?.name, limit, after }
+      const found = await withCursorNamed(after, readSequences(search, publicUrl, query))
+      const { sequences, films, unknown, next } = found
       const hidden = unknown > 0 ? `; ${plural(unknown, 'frame')} without a value could hide more` : ''
       const none = films === 0 ? 'No film has every step. ' : ''
       const links: ImageLink[] = []
@@ -63,6 +66,7 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
         text: [
           `${none}${plural(sequences.length, 'sequence')} among ${plural(films, 'film')} with these steps` +
             `${hidden}${moreWith(next)}`,
+          ...(brand?.note === undefined ? [] : [brand.note]),
           ...lines,
         ].join('\n'),
         links,

@@ -12,6 +12,7 @@ import {
   imagesArgument,
   type LibraryToolDeps,
   notArgument,
+  readBrands,
   resolveFilters,
 } from './library.ts'
 
@@ -36,7 +37,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     }),
     output: FrameList.extend({ total: z.number() }),
     async run(args) {
-      const filters = await resolveFilters(deps, args)
+      const { filters, notes } = await readBrands(deps.search, await resolveFilters(deps, args))
       const [hits, [me]] = await Promise.all([
         deps.search.similar(args.frame_id, { filters, limit: args.limit, otherVideos: args.other_videos }),
         deps.search.framesByIds([args.frame_id]),
@@ -50,7 +51,8 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
           shares: [...(document.video_id === me.video_id ? ['the same film'] : []), ...sharedTraits(me, document)],
         }))
       const isFiltered = Object.keys(filters).length > 0
-      const heading = headingOf(args.frame_id, { alike: alike.length, hits: hits.length, isFiltered })
+      const counts = { alike: alike.length, hits: hits.length, isFiltered }
+      const heading = [headingOf(args.frame_id, counts), ...notes].join('\n')
       const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
       return { ...answer, structured: { ...listed, total: alike.length } }
     },

@@ -125,6 +125,7 @@ function spanOf({ all, within, chosen }: Film, skip: number, count: number): str
     return `no frames in this part; the video has ${plural(all.length, 'frame')} from ${span}`
   }
   const part = within.length < all.length ? ` in this part, ${all.length} in the video` : ''
+  if (count === 0) return `no more frames; there are ${chosen.length}${part}`
   if (count < chosen.length) return `frames ${skip + 1}–${skip + count} of ${chosen.length}${part}`
   return chosen.length < within.length
     ? `${chosen.length} of ${plural(within.length, 'frame')}${part}`
