@@ -89,7 +89,8 @@ function givenId(req: IncomingMessage): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
-const EXPOSED_HEADERS = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
+const EXPOSED_HEADERS =
+  'ETag, Idempotent-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
 
 /**
  * CORS `*` without credentials for the API: keys travel in a header, never in a cookie. The tool server checks
@@ -106,7 +107,8 @@ export function isPreflight(req: IncomingMessage, { path }: RequestContext): boo
 export function sendPreflight(res: ServerResponse): void {
   res.writeHead(204, {
     'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+    'Access-Control-Allow-Headers':
+      'Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-Request-Id',
     'Access-Control-Max-Age': '86400',
   })
   res.end()

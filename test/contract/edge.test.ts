@@ -66,6 +66,7 @@ test('CORS: any origin may read, and a preflight says so', async () => {
   expect(answer.headers.get('access-control-allow-origin')).toBe('*')
   expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   expect(answer.headers.get('access-control-expose-headers')).toContain('ETag')
+  expect(answer.headers.get('access-control-expose-headers')).toContain('Idempotent-Replayed')
   expect(answer.headers.get('vary')).toBe('Accept-Encoding')
   const preflight = await fetch(`${service.url}/api/frames`, {
     method: 'OPTIONS',
@@ -78,6 +79,8 @@ test('CORS: any origin may read, and a preflight says so', async () => {
   ]).toEqual([204, '*', '86400'])
   const refused = await fetch(`${service.url}/api/frames?page=0`, { headers: { origin: 'https://elsewhere.example' } })
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
+  // A stream that was cut goes on with it.
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('Last-Event-ID')
 })
 
 test(
