@@ -95,13 +95,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer> {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
-      requireFirstPage(call)
+      paramsOf(call)
       return toolList(context, era)
     }
     const method = era.methods.get(call.method)
     if (method) return JSON.stringify(method(call.params))
     const extra = methods.get(call.method)
-    if (isKnown(extra, era)) return JSON.stringify(era.wrap(await extra.answer(call.params ?? {}, context, era)))
+    if (isKnown(extra, era)) return JSON.stringify(era.wrap(await extra.answer(paramsOf(call), context, era)))
     throw unknownMethod(call, era)
   }
 
@@ -195,9 +195,11 @@ function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era
   return new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status })
 }
 
-function requireFirstPage({ params }: RpcCall): void {
-  if (params?.cursor !== undefined && params.cursor !== null)
+/** @throws RpcError for the cursor of a list: each has one page. */
+function paramsOf({ method, params = {} }: RpcCall): Fields {
+  if (method.endsWith('/list') && params.cursor !== undefined && params.cursor !== null)
     throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
+  return params
 }
 
 const NOT_IN_A_BATCH = 'Invalid request: send initialize alone, not in a batch'

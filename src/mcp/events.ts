@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { AppError, invalid } from '../errors.ts'
+import { AppError, describeIssue, invalid } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { findBoard } from '../library/collections/boards.ts'
@@ -287,5 +287,5 @@ function read<T extends z.ZodType>(schema: T, params: Fields): z.output<T> {
   const parsed = schema.safeParse(params)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw new RpcError(INVALID_PARAMS, `params.${issue!.path.join('.')}: ${issue!.message}`)
+  throw new RpcError(INVALID_PARAMS, `params.${issue!.path.join('.')}: ${describeIssue(issue!)}`)
 }

@@ -111,7 +111,25 @@ describe('what is declared', () => {
   })
 })
 
+test('a list has one page: a cursor is unknown to each', async () => {
+  const lists = ['tools', 'resources', 'resources/templates', 'prompts', 'skills', 'events'].map((of) => `${of}/list`)
+  for (const method of lists) {
+    const code = async (cursor: unknown) => (await ask(method, { cursor }, undefined, openDoor())).json.error?.code
+    expect([method, await code('x'), await code(null)]).toEqual([method, -32602, undefined])
+  }
+})
+
 describe('a poll', () => {
+  test('names a wrong parameter, and what is allowed', async () => {
+    for (const [more, said] of [
+      [{ maxEvents: 0 }, 'params.maxEvents: must be at least 1'],
+      [{ maxEvents: 'all' }, 'params.maxEvents: must be a number'],
+    ] as const) {
+      const { json } = await ask('events/poll', { name: 'video.ready', ...more }, undefined, openDoor())
+      expect(json.error).toEqual({ code: -32602, message: said })
+    }
+  })
+
   test('begins now, and then tells each new video whose frames answer the question, once and with one id', async () => {
     const asked = { name: 'search.matched', arguments: { query: 'dark terminal' } }
     const first = (await ask('events/poll', asked, undefined, openDoor())).json.result
