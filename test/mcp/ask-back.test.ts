@@ -128,6 +128,8 @@ test('videos are queued at once, with their progress by another call; many are a
   const told = await call('video_status', { video_id: [...ids, 'nothing'] }, {}, service.operatorKey)
   expect(told.structuredContent.videos.map(({ status }: { status: string }) => status)).toEqual(['queued', 'queued'])
   expect(told.structuredContent.unknown).toEqual(['nothing'])
+  const byAddress = await call('video_status', { url: url[0] }, {}, service.operatorKey)
+  expect(byAddress.structuredContent).toMatchObject({ videos: [{ video_id: ids[0] }], unknown: [] })
   const many = Array.from({ length: 6 }, (_, at) => `https://films.example.com/more-${at}.mp4`)
   const asked = await call('add_video', { url: many }, {}, service.operatorKey)
   expect(asked.inputRequests.queue.params.message).toContain('6 videos')

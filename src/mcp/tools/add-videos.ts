@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { videoIdOf } from '../../library/ids.ts'
 import { type AddressRules, submitUrl } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import type { Ask } from '../ask-back.ts'
@@ -83,7 +84,12 @@ function isAgreed(ask: Ask, count: number): boolean {
   return action === 'accept' && content?.queue === true
 }
 
-function videoStatus({ db }: AddVideosDeps): Tool {
+function videoStatus({ db, addresses }: AddVideosDeps): Tool {
+  /** A video is known by its address before it is public. */
+  const idOf = (given: string) => {
+    const source = addresses.resolve(given)
+    return source ? videoIdOf(source.key) : given
+  }
   return defineTool({
     name: 'video_status',
     title: 'Progress of videos',
@@ -91,7 +97,7 @@ function videoStatus({ db }: AddVideosDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: 'videos:write',
-    input: z.strictObject({ video_id: severalOf(z.string().min(1).max(64), MAX_VIDEOS) }),
+    input: z.strictObject({ video_id: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS) }),
     output: z.object({
       videos: z.array(
         Status.extend({
@@ -102,20 +108,24 @@ function videoStatus({ db }: AddVideosDeps): Tool {
       ),
       unknown: z.array(z.string()),
     }),
-    async run({ video_id: ids }) {
-      const reports = await reportVideos(db, ids)
+    async run({ video_id: given }) {
+      const asked = given.map((one) => ({ one, id: idOf(one) }))
+      const reports = await reportVideos(
+        db,
+        asked.map(({ id }) => id),
+      )
       const videos = reports.map(({ id, title, status, frame_count, stages, failure }) => {
         const left_sec = stages.at(-1)?.left_sec ?? null
         return { video_id: id, title, status, frame_count, left_sec, failure }
       })
-      const unknown = ids.filter((id) => !reports.some((report) => report.id === id))
+      const unknown = asked.filter(({ id }) => !reports.some((report) => report.id === id)).map(({ one }) => one)
       const lines = [
         ...videos.map((video) => {
           const why = video.failure ? `: ${video.failure.message}` : ''
           const left = video.left_sec === null ? '' : `, about ${Math.ceil(video.left_sec)} s left`
           return `${lineOf(video)}${why}${left}`
         }),
-        ...unknown.map((id) => `${quote(id, 64)} is not there`),
+        ...unknown.map((one) => `${quote(one, 80)} is not there. Pass the id or the address of a video.`),
       ]
       return { text: lines.join('\n'), structured: { videos, unknown } }
     },
