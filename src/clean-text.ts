@@ -27,5 +27,10 @@ export function cleanLines(value: string): string {
     .trim()
 }
 
+/** In characters as people and JSON Schema count them: one beyond the basic plane, such as an emoji, is one. */
+export function lengthOf(text: string): number {
+  return [...text].length
+}
+
 /** What PostgreSQL cannot keep, neither as text nor as JSON: NUL and half a surrogate pair. */
 export const UNSTORABLE = /[\0\p{Surrogate}]/u

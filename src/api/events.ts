@@ -168,7 +168,10 @@ const ReplayBody = z.strictObject({
 
 const RetryBody = z.union(
   [
-    z.strictObject({ event_ids: z.array(z.uuid()).min(1).max(1_000), consumer: consumerName.optional() }),
+    z.strictObject({
+      event_ids: z.array(z.uuid('must be the id of an event')).min(1).max(1_000),
+      consumer: consumerName.optional(),
+    }),
     z.strictObject({ all: z.literal(true), consumer: consumerName.optional() }),
   ],
   'send event_ids (1 to 1,000 ids of events) or all: true, each also with a consumer',

@@ -119,7 +119,7 @@ const ResumeBody = z.strictObject({
 })
 const ResendBody = z.union(
   [
-    z.strictObject({ event_id: z.uuid() }),
+    z.strictObject({ event_id: z.uuid('must be the id of an event') }),
     z.strictObject({ from: place, to: place, only: z.literal('failed').optional() }),
   ],
   'send event_id, or from and to (each a cursor or a date), also with only: failed',

@@ -25,7 +25,7 @@ export interface Operation {
   tag: string
   summary: string
   description?: string
-  /** The query by its table; `{}` refuses every parameter, and without a table the query is not read. */
+  /** The query by its table; `{}` refuses every parameter. Without a table one with a key refuses them too. */
   parameters?: Parameters
   /** The JSON body. */
   body?: z.ZodType
@@ -207,9 +207,11 @@ function readInput<O extends Methodless>(
   res: Response,
 ): Input<O> {
   const { parameters, body, bodyOptional, otherBody, scope } = operation
+  // A check of health is asked with whatever a proxy adds. What a key does must not be asked for in vain.
+  const table = parameters ?? (scope ? {} : undefined)
   const input: Record<keyof Input<O>, unknown> = {
     params: req.params,
-    query: parameters && !otherBody ? readParameters(req.originalUrl, parameters) : {},
+    query: table && !otherBody ? readParameters(req.originalUrl, table) : {},
     body: body?.parse(asNamed(body, bodyOptional ? (req.body ?? {}) : req.body), { error: namingFields }),
     caller: scope && callerOf(req),
     req,

@@ -78,6 +78,47 @@ test('a frame is named by its id, by the address of its image or page, and in ei
   expect(json.frames.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(made.frameIds))
 })
 
+test('a text may have as many characters as it is said to, of whatever script', async () => {
+  const named = async (name: string) => (await post('/api/boards', { name })).status
+  expect([await named('🎬'.repeat(120)), await named('🎬'.repeat(121))]).toEqual([201, 400])
+  const { board } = (await post('/api/boards', { name: 'Of signs' })).json
+  const patch = (body: object) => api.call(`/api/boards/${board.id}`, { method: 'PATCH', key, body })
+  const noted = (body: object) =>
+    api.call(`/api/boards/${board.id}/frames/${frameIds[0]}`, { method: 'PUT', key, body })
+  for (const [length, status] of [
+    [2_000, 200],
+    [2_001, 400],
+  ] as const) {
+    expect((await patch({ description: '🎬'.repeat(length) })).status).toBe(status)
+    expect((await noted({ note: '🎬'.repeat(length) })).status).toBe(status)
+  }
+})
+
+test('a write refuses a parameter that it does not have, and does nothing', async () => {
+  const { board } = (await post('/api/boards', { name: 'Still here' })).json
+  for (const [method, path, body] of [
+    ['DELETE', `/api/boards/${board.id}?dry_run=1`, undefined],
+    ['PATCH', `/api/boards/${board.id}?dry_run=1`, { name: 'Renamed' }],
+    ['POST', '/api/favourites?frameId=x', { frameId: frameIds[0] }],
+  ] as const) {
+    const { status, json } = await api.call(path, { method, key, ...(body ? { body } : {}) })
+    expect([path, status, json.details?.[0].message]).toEqual([path, 400, 'unknown parameter; none is allowed here'])
+  }
+  const { json } = await api.call(`/api/boards/${board.id}`, { key })
+  expect(json.board.name).toBe('Still here')
+})
+
+test('JSON that is no object is not called broken JSON, and each place is told its first fault alone', async () => {
+  for (const body of [null, '"x"', 1, true])
+    expect((await post('/api/favourites', body)).json).toMatchObject({
+      code: 'invalid_request',
+      message: 'The request body is no JSON object. Send a JSON object.',
+    })
+  const { board } = (await post('/api/boards', { name: 'Faults' })).json
+  const { json } = await post(`/api/boards/${board.id}/frames`, { frameIds: [frameIds[0]], position: 1e300 })
+  expect(json.details).toHaveLength(1)
+})
+
 test('an export is no item of that name: other methods are refused and take nothing back', async () => {
   for (const path of ['/api/favourites/export', '/api/boards/export', '/api/Favourites/Export/']) {
     const options = await api.call(path, { method: 'OPTIONS' })

@@ -160,6 +160,10 @@ describe('the four endpoints of the specification', () => {
     expect(await save('frameId=x', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({
       status: 415,
     })
+    expect((await save({ frameId: 'nope' })).json).toEqual({
+      code: 'not_found',
+      message: 'No such frame: nope. GET /api/frames lists those there are.',
+    })
     expect(await save({ frameId: 'nope' })).toMatchObject({ status: 404, json: { code: 'not_found' } })
     expect(await save({ frameId: 'a\0b' })).toMatchObject({ status: 404 })
     for (const path of ['/api/boards/%00', '/api/boards/%00/frames/x', '/api/favourites/%00', '/api/shared/%00'])

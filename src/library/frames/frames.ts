@@ -27,7 +27,8 @@ export function requireAll(wanted: readonly string[], found: readonly { frame_id
   const known = new Set(found.map((row) => row.frame_id))
   const missing = wanted.filter((id) => !known.has(id))
   const which = `No such frame${missing.length > 1 ? 's' : ''}: ${missing.slice(0, 20).join(', ')}.`
-  throw new AppError('not_found', wanted.length > 1 ? `${which} Nothing was changed.` : which)
+  const message = wanted.length > 1 ? `${which} Nothing was changed.` : which
+  throw new AppError('not_found', message, { missing: 'frame' })
 }
 
 export async function lockFrames(tx: Tx, where: SQL, strength: 'update' | 'no key update'): Promise<void> {
