@@ -48,7 +48,7 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
       const heading =
         matching.length === 0
           ? `No matching technique.\n${nearestTechniquesLine(vocabulary, term)}`
-          : `${plural(matching.length, 'technique')}${moreWith(next)}${shown.length === 0 ? '; no more on this page' : ''}`
+          : `${plural(matching.length, 'technique')}${shown.length > 0 ? moreWith(next) : '; no more on this page'}`
       const techniques = shown.map((technique) => toTechnique(technique, publicUrl))
       return {
         text: [heading, ...techniques.map(linesOf)].join('\n'),
