@@ -86,3 +86,14 @@ test('of a film the tightest comes first', () => {
   expect(matchesIn(moments, { steps: asked, span: 60, perFilm: 5 })).toHaveLength(2)
   expect(matchesIn(moments, { steps: asked, span: 2, perFilm: 5 })).toEqual([])
 })
+
+test('a film of many cuts and an impossible last step is answered', () => {
+  // Going through all choices here would take about 10^12 steps.
+  const moments = Array.from({ length: 4_000 }, (_, n): Moment => {
+    const isFirst = n % 2 === 0
+    return { id: String(n), from: n, to: n + 1, meets: [isFirst, !isFirst, isFirst, !isFirst, isFirst] }
+  })
+  const any = step(0, Number.POSITIVE_INFINITY)
+  const asked = [any, any, any, any, step(4_001, 4_002)]
+  expect(matchesIn(moments, { steps: asked, span: 600, perFilm: 5 })).toEqual([])
+})

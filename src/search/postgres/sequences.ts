@@ -190,8 +190,9 @@ export function matchesIn(
   { steps, span, perFilm }: Pick<SequenceQuery, 'steps' | 'span' | 'perFilm'>,
 ): Stretch[][] {
   const stretches = steps.map((_, n) => stretchesOf(moments, n))
+  const deadEnds = new Set<Stretch>()
   const found = stretches[0]!.flatMap((start) => {
-    const match = continued([start], stretches, steps)
+    const match = continued([start], { stretches, steps, deadEnds })
     return match && lengthOf(match) <= span ? [match] : []
   })
   const contains = (one: Stretch[], other: Stretch[]) =>
@@ -213,12 +214,16 @@ function stretchesOf(moments: readonly Moment[], step: number): Stretch[] {
   return stretches
 }
 
+interface Choices {
+  stretches: readonly Stretch[][]
+  steps: readonly SequenceStep[]
+  /** Stretches that no match goes on from, whatever is before them: each is tried once. */
+  deadEnds: Set<Stretch>
+}
+
 /** The match that begins so and goes on with the nearest stretch of each step; undefined without one. */
-function continued(
-  match: Stretch[],
-  stretches: readonly Stretch[][],
-  steps: readonly SequenceStep[],
-): Stretch[] | undefined {
+function continued(match: Stretch[], choices: Choices): Stretch[] | undefined {
+  const { stretches, steps, deadEnds } = choices
   const n = match.length
   if (n === steps.length) return match
   const before = match.at(-1)!
@@ -227,9 +232,11 @@ function continued(
     const gap = stretch.from - before.to
     const isBehind = stretch.first > before.last && gap >= (from > 0 ? from : -OVERLAP_SEC)
     if (!isBehind || gap > to || (next && stretch.first !== before.last + 1)) continue
-    const whole = continued([...match, stretch], stretches, steps)
+    if (deadEnds.has(stretch)) continue
+    const whole = continued([...match, stretch], choices)
     if (whole) return whole
   }
+  deadEnds.add(before)
   return undefined
 }
 
