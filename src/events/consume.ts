@@ -80,16 +80,21 @@ export function startConsumer(
     return attempt.pauseMs
   }
 
-  async function begin(): Promise<Session | undefined> {
-    const begun = await takeOver(consumer.name, url, poller, lose)
-    if (begun && (await settleLog(db))) log.info('event log continues in another PostgreSQL cluster')
-    return begun
+  async function begin(): Promise<void> {
+    session = await takeOver(consumer.name, url, poller, lose)
+    if (!session) return
+    try {
+      if (await settleLog(db)) log.info('event log continues in another PostgreSQL cluster')
+    } catch (error) {
+      await endSession()
+      throw error
+    }
   }
 
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
       try {
-        session ??= await begin()
+        if (!session) await begin()
         if (!session) {
           await poller.wait(pollMs)
           poller.reset()
