@@ -25,6 +25,7 @@ export interface WebhookLane extends Lane {
 const IN_FLIGHT = 4
 /** After this many failures without a success it gets one request at a time, until one succeeds. */
 const STRUGGLING = 20
+const limitAfter = (failures: number) => (failures >= STRUGGLING ? 1 : IN_FLIGHT)
 const PAGE = 64
 /** Most attempts sent but not yet recorded. A crash sends them again. */
 const MAX_UNRECORDED = 64
@@ -53,7 +54,7 @@ export function openLane(
     const found = await loadDue(db, lease, { now: clock(), except: [...sending.keys()], limit: PAGE, ...config })
     if (!found) return false
     const { url, secrets, revision, failures } = found
-    page = { url, sign: openSigner(secrets), revision, limit: failures >= STRUGGLING ? 1 : IN_FLIGHT }
+    page = { url, sign: openSigner(secrets), revision, limit: limitAfter(failures) }
     queue = found.deliveries
     return true
   }
@@ -61,16 +62,25 @@ export function openLane(
   async function send(delivery: DueDelivery, { url, sign, revision }: NonNullable<typeof page>): Promise<void> {
     inFlight++
     const at = clock()
-    const attempt = await post(delivery, { url, sign, at }).finally(() => {
-      inFlight--
-      poller.wake()
-    })
+    const attempt = await post(delivery, { url, sign, at })
+    if (attempt.error === null) endRequest()
     options.faultPoint('webhook-sent')
     const recorded = await record({ lease, delivery, at, outcome: attempt })
     options.faultPoint('webhook-recorded')
     if (!recorded) lost = true
-    // The loaded page is out of date.
-    else if (recorded.state !== 'active' || recorded.revision !== revision) queue = []
+    else {
+      page!.limit = limitAfter(recorded.failures)
+      const isHeld = recorded.heldUntil !== null && recorded.heldUntil > clock()
+      // The loaded page is out of date.
+      if (recorded.state !== 'active' || recorded.revision !== revision || isHeld) queue = []
+    }
+    // A failure may ask for a rest or lower the limit, so the next request waits for its record.
+    if (attempt.error !== null) endRequest()
+  }
+
+  function endRequest(): void {
+    inFlight--
+    poller.wake()
   }
 
   async function post(delivery: DueDelivery, { url, sign, at }: { url: string; sign: Signer; at: Date }) {

@@ -106,6 +106,34 @@ test('an overloaded receiver that asks for a rest gets nothing until it is over'
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(6)
 })
 
+test('a rest that an overloaded receiver asks for holds for everything that waits already', async () => {
+  const { id } = await stage.register(receiver.url)
+  receiver.answer(status(429, { 'retry-after': '3600' }))
+  await stage.write(64)
+  await stage.settle()
+  expect(receiver.received.length).toBeLessThanOrEqual(4)
+  expect((await stage.deliveries(id)).every(({ state }) => state === 'waiting')).toBe(true)
+})
+
+test('after 20 failures a receiver gets one request at a time', async () => {
+  await stage.register(receiver.url)
+  let open = 0
+  let mostLater = 0
+  receiver.answer((_, response, n) => {
+    open++
+    // Three may have been on their way when the twentieth failed.
+    if (n > 24) mostLater = Math.max(mostLater, open)
+    setTimeout(() => {
+      open--
+      response.writeHead(500).end()
+    }, 20)
+  })
+  await stage.write(60)
+  await stage.settle()
+  expect(receiver.received.length).toBeGreaterThanOrEqual(60)
+  expect(mostLater).toBe(1)
+})
+
 test('410 ends the sending, and a resume sends what was missed', async () => {
   const { id } = await stage.register(receiver.url)
   receiver.answer(status(410))

@@ -20,6 +20,10 @@ export interface Recorded {
   /** Why the endpoint stopped being active just now. */
   ended: 'failures' | 'gone' | undefined
   revision: string
+  /** Failed attempts since the last success. */
+  failures: number
+  /** Nothing is sent before. */
+  heldUntil: Date | null
 }
 
 interface Result {
@@ -53,11 +57,9 @@ export async function recordAttempts(db: Db, attempts: readonly Attempt[], rando
     const touched = [...new Set(held.map(({ lease }) => lease.endpointId))].map((id) => endpoints.get(id)!)
     await writeEndpoints(tx, touched)
     for (const { id, ended } of touched) if (ended) await stopFollowing(tx, id)
-    return touched.map(({ id, state, revision, ended, epoch }) => ({
+    return touched.map(({ id, epoch, state, revision, ended, failures, heldUntil }) => ({
       lease: { endpointId: id, epoch },
-      state,
-      revision,
-      ended,
+      ...{ state, revision, ended, failures, heldUntil },
     }))
   })
 }
