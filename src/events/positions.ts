@@ -48,8 +48,8 @@ function isWithin(from: number, before: number | undefined): SQL {
   return before === undefined ? sql`time >= ${at(from)}` : sql`time >= ${at(from)} and time < ${at(before)}`
 }
 
-/** PostgreSQL has no year 0. */
-const EARLIEST = Date.parse('0001-01-01')
+/** PostgreSQL has no year 0, and a later year has no ISO date of four digits. */
+const [EARLIEST, LATEST] = [Date.parse('0001-01-01'), Date.parse('9999-12-31T23:59:59.999Z')]
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
 /** A place in the log as people give it: a cursor (after its event), or a date or time (before its first event). */
@@ -61,7 +61,7 @@ export async function readPosition(db: DbOrTx, name: string, text: string): Prom
     throw invalid(name, `${name}: the log does not hold this event. Go on from ${formatCursor(end)}, or give a date.`)
   }
   const time = DATE.test(text) ? Date.parse(text) : Number.NaN
-  if (!(time >= EARLIEST))
+  if (!(time >= EARLIEST && time <= LATEST))
     throw invalid(name, `${name}: give a cursor of the log, or a date such as 2026-11-20 or 2026-11-20T08:00:00Z.`)
   return positionBefore(db, new Date(time))
 }
