@@ -3,7 +3,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { Cursor, EventType } from '../events/catalogue.ts'
 import { checkpointOf } from '../events/consume.ts'
 
-/** The name of the checkpoint. Change it with the way of counting: a new name starts at the beginning of the log. */
+/** The name of the checkpoint. A migration deletes it with each change of the counting, which then begins again. */
 export const ANALYTICS = 'analytics'
 
 /** Events per transaction. While it writes it holds back other readers of the log: about a second at this size. */
@@ -141,6 +141,9 @@ const ACTS = [
   'board.unshared',
 ] as const satisfies readonly EventType[]
 
+/** Others may act for an account: an operator ends a share, the deletion of a video ends saves. */
+const BY_OWNER = sql`coalesce(data->>'cause', data->>'ended_by', 'owner') = 'owner'`
+
 /** Event types that are rare compared with saves and pins: their events are read once and kept. */
 const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered', 'searches.counted']
 
@@ -200,9 +203,9 @@ function writeFigures(counted: SQL): SQL {
            case when type = 'video.failed' then data->>'code' else '' end, count(*), null::numeric
       from e where type in ${listOf(Object.keys(COUNTED))} group by 1, 2, 3
     union all
-    select day, 'active_accounts', '', count(*), null::numeric
-      from (select distinct day, account_id from (${counted}) e
-             where type in ${listOf(ACTS)} and account_id is not null and coalesce(data->>'cause', 'owner') = 'owner') a
+    select day, 'active_accounts', '', count(account_id), null::numeric
+      from (select distinct day, case when ${BY_OWNER} then account_id end as account_id from (${counted}) e
+             where type in ${listOf(ACTS)}) a
      group by day
     union all
     select day, 'stages', s->>'stage', count(*), sum((s->>'seconds')::numeric)

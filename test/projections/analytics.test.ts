@@ -150,6 +150,43 @@ test('events that come later change the figures of their own day', async () => {
   expect(after.map(({ saves }, at) => Number(saves) - Number(before[at]!.saves))).toEqual([0, 1, 1, 0])
 })
 
+test('a key has all its figures, also where another key is the first of one of them', async () => {
+  const day = '2026-11-04'
+  const [often, more] = [
+    { term: 'a', count: 5 },
+    [
+      { term: 'a', count: 3 },
+      { term: 'b', count: 4 },
+    ],
+  ]
+  const about = { subject: 'search', accountId: null }
+  await append(`${day}T10:00:00Z`, [
+    { ...about, type: 'searches.unanswered', data: { terms: [often], withheld: 0 } },
+    { ...about, type: 'searches.counted', data: { askers: [], terms: more, withheld: 0 } },
+  ])
+  await countAll()
+  expect(await FIGURES.searches.read(stores.db, 'term', { from: day, to: day, limit: 1 })).toEqual([
+    { key: 'a', searches: null, unanswered: 5, weak: 3 },
+  ])
+})
+
+test('an account whose share an operator ends was not active', async () => {
+  const days = ['2026-11-05', '2026-11-06'] as const
+  const unshared = (by: 'owner' | 'operator'): NewEvent[] => [
+    { type: 'board.unshared', subject: 'b1', accountId: 'acc1', data: { board_id: 'b1', name: 'B', ended_by: by } },
+  ]
+  // Counted by an earlier version.
+  await stores.db.$client.query(
+    `insert into analytics_figures (day, figure, key, count) values ($1, 'active_accounts', '', 1)`,
+    [days[0]],
+  )
+  await append(`${days[0]}T10:00:00Z`, unshared('operator'))
+  await append(`${days[1]}T10:00:00Z`, unshared('owner'))
+  await countAll()
+  const rows = await FIGURES.activity.read(stores.db, 'day', { from: days[0], to: days[1], limit: 10 })
+  expect(rows.map((row) => row.active_accounts)).toEqual([0, 1])
+})
+
 async function countAll(): Promise<void> {
   await untilReadable(stores.db)
   await recountAnalytics(stores.db)

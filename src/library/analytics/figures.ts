@@ -119,19 +119,18 @@ export const FIGURES = {
 async function readFiguresByKey(
   db: DbOrTx,
   figures: readonly string[],
-  range: FigureRange,
+  { from, to, limit }: FigureRange,
   nameOf = (figure: string) => figure,
 ): Promise<FigureRow[]> {
-  const names = figures.map(nameOf)
-  const found = await Promise.all(figures.map((figure) => readFigureByKey(db, figure, range)))
-  const rows = new Map<string | null, FigureRow>()
-  for (const [n, counted] of found.entries())
-    for (const { key, count } of counted) {
-      const row = rows.get(key) ?? { key, ...Object.fromEntries(names.map((name) => [name, 0])) }
-      rows.set(key, { ...row, [names[n]!]: count })
-    }
-  const sum = (row: FigureRow) => names.reduce((total, name) => total + Number(row[name]), 0)
-  return [...rows.values()].sort((a, b) => sum(b) - sum(a)).slice(0, range.limit)
+  const counts = figures.map((figure) => {
+    const count = sql`coalesce(sum(count) filter (where figure = ${figure}), 0)::float8`
+    return sql`${count} as ${sql.identifier(nameOf(figure))}`
+  })
+  const { rows } = await db.execute<FigureRow>(sql`
+    select nullif(key, '') as key, ${sql.join(counts, sql`, `)} from analytics_figures
+     where figure = any(${sql.param([...figures])}::text[]) and day between ${from}::date and ${to}::date
+     group by analytics_figures.key order by sum(count) desc, analytics_figures.key limit ${limit}`)
+  return rows
 }
 
 function readOne(db: DbOrTx, figure: string, by: string, range: FigureRange) {
