@@ -30,7 +30,9 @@ export async function copyDatabase({
 }): Promise<{ tables: number; rows: number }> {
   const shared = { media, mediaBucket: null, place, onProgress }
   const { backup, tables, rows } = await writeBackup({ ...shared, databaseUrl: from, images: 'none' })
-  await restoreBackup({ ...shared, ...rebuilding, databaseUrl: to, at: 'the copy', backup })
+  const restored = await restoreBackup({ ...shared, ...rebuilding, databaseUrl: to, at: 'the copy', backup })
+  if (restored.rebuild_failed !== null)
+    throw new BackupFailure(`The search documents were not built: ${restored.rebuild_failed}. Nothing was changed.`)
   await compareDatabases(from, to)
   return { tables, rows }
 }

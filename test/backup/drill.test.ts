@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { restoreBackup } from '../../src/backup/restore.ts'
+import { copyDatabase } from '../../src/backup/upgrade.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { openDb } from '../../src/db/client.ts'
 import { replay } from '../../src/events/positions.ts'
@@ -364,4 +365,19 @@ test('where the search documents could not be built, the worker builds them from
   await using again = await openLibrary({ url: target, dataDir: folder.path, prefix: prefixes[0]! })
   await again.drain()
   expect((await again.ids('kite')).toSorted()).toEqual(frameIds.toSorted())
+})
+
+test('a copy whose search documents could not be built names the cause', async () => {
+  using folder = openFolder()
+  await using cluster = await openCluster()
+  const copied = copyDatabase({
+    from: await cluster.create({ migrated: true }),
+    to: await cluster.create(),
+    media: openDiskStore(join(folder.path, 'store')),
+    place: openDiskStore(join(folder.path, 'copy')),
+    rebuilt: ['search'],
+    rebuild: () => Promise.reject(new Error('the engine is away')),
+    onProgress: () => undefined,
+  })
+  await expect(copied).rejects.toThrow('The search documents were not built: the engine is away.')
 })
