@@ -1,3 +1,4 @@
+import { openAdmission } from '../db/client.ts'
 import {
   claimSubscriptions,
   type DueDelivery,
@@ -25,6 +26,10 @@ const IN_FLIGHT = 4
 /** Subscriptions served at once by a process. */
 const MOST_SENDING = 64
 const EARLY_WAIT_MS = 2_000
+/** The other connections of the pool stay free for everything else that a worker does. */
+const SEARCHES_AT_ONCE = 2
+/** A question that waits longer is asked again under a later lease. */
+const SEARCH_WAIT_MS = 20_000
 
 /**
  * Tells apps of what they asked for. Any number of processes may run it: each leases a subscription while it sends, so
@@ -41,7 +46,7 @@ export function openSubscriptions(options: SenderOptions): Sender {
       .finally(() => sending.wake())
   const sending: Sending = runLanes({
     async claim({ size }) {
-      const claimed = size < MOST_SENDING ? await claimSubscriptions(db, clock()) : []
+      const claimed = size < MOST_SENDING ? await claimSubscriptions(db, clock(), MOST_SENDING - size) : []
       return claimed.map((id) => ({ ended: toEnd(id) }))
     },
     stopping,
@@ -71,7 +76,16 @@ export function openSubscriptions(options: SenderOptions): Sender {
 function openServer(options: SenderOptions & { clock: () => Date; stop: AbortSignal }) {
   const { db, config, faultPoint, clock, stop } = options
   const search = openPostgresSearch(db.$client)
-  const match: MatchVideo = (asked, videoId) => matchVideo(search, asked, videoId)
+  const searches = { max: SEARCHES_AT_ONCE, ofOne: SEARCHES_AT_ONCE, waitMs: SEARCH_WAIT_MS, what: 'searches' } as const
+  const admit = openAdmission(searches)
+  const match: MatchVideo = async (asked, videoId) => {
+    const leave = await admit()
+    try {
+      return await matchVideo(search, asked, videoId)
+    } finally {
+      leave()
+    }
+  }
 
   async function send(id: string, page: DuePage, delivery: DueDelivery, receiver: Receiver): Promise<void> {
     const { asked, url, secrets } = page
@@ -103,15 +117,16 @@ function openServer(options: SenderOptions & { clock: () => Date; stop: AbortSig
         allowPrivate: config.webhookAllowPrivate,
         inFlight: IN_FLIGHT,
       })
-      try {
-        const left = [...page.deliveries]
-        const lane = async () => {
-          for (let next = left.shift(); next && !stop.aborted; next = left.shift()) await send(id, page, next, receiver)
-        }
-        await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
-      } finally {
-        await receiver.close()
+      const left = [...page.deliveries]
+      const errors: unknown[] = []
+      /** A delivery that breaks off stays as it is, and delays no other. */
+      const lane = async () => {
+        for (let next = left.shift(); next && !stop.aborted; next = left.shift())
+          await send(id, page, next, receiver).catch((error: unknown) => errors.push(error))
       }
+      await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
+      await receiver.close()
+      if (errors.length > 0) throw errors[0]
     }
     await releaseSubscription(db, id)
   }

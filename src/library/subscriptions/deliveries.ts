@@ -71,15 +71,15 @@ const WAITS = [5_000, 30_000, 120_000, 480_000] as const
 
 const at = (time: Date) => sql`${time.toISOString()}::timestamptz`
 
-/** Leases subscriptions with due deliveries that no process holds, those that wait longest first. */
-export async function claimSubscriptions(db: Db, now: Date): Promise<string[]> {
+/** Leases at most `most` subscriptions with due deliveries that no process holds, those that wait longest first. */
+export async function claimSubscriptions(db: Db, now: Date, most: number): Promise<string[]> {
   const { rows } = await db.execute<{ id: string }>(sql`
     update subscriptions set lease_until = now() + make_interval(secs => ${LEASE_SEC})
      where id in (
        select s.id from subscriptions s
         where (s.lease_until is null or s.lease_until < now()) and s.refresh_before > ${at(now)}
           and exists (select from subscription_deliveries d where d.subscription_id = s.id and d.next_at <= ${at(now)})
-        order by s.lease_until nulls first limit ${AT_ONCE} for update skip locked)
+        order by s.lease_until nulls first limit ${Math.min(AT_ONCE, most)} for update skip locked)
     returning id`)
   return rows.map(({ id }) => id)
 }

@@ -185,12 +185,12 @@ export async function endSubscription(db: Db, { id, accountId }: { id: string; a
   return rowCount === 1
 }
 
-/** Deletes what has ended, and deliveries that nobody took within an hour. */
+/** Deletes what has ended, and deliveries that no worker could send for as long as a subscription lasts. */
 export async function pruneSubscriptions(db: Db, now: Date): Promise<void> {
   const at = now.toISOString()
   await db.execute(sql`delete from subscriptions where refresh_before < ${at}::timestamptz`)
   await db.execute(sql`
-    delete from subscription_deliveries where next_at < ${at}::timestamptz - interval '1 hour'`)
+    delete from subscription_deliveries where next_at < ${new Date(now.getTime() - DAY_MS).toISOString()}::timestamptz`)
 }
 
 /** Events of the log that one poll reads at most. A question is asked of each. */
