@@ -97,28 +97,49 @@ export function wordsOf(frame: FrameDocument): Set<string> {
 const SAME_WITHIN = 6
 /** Their brightness must be close too: every plain colour has the same hash. */
 const SAME_LUMA = 12
+/** More than there are of SAME_LUMA in 0–255, so that neighbours never meet the next byte's. */
+const BANDS = 32
 
 /**
- * Keeps the first of each cluster of near-duplicates, in the order given.
- * Compares only hashes that share one of their eight bytes, as two hashes within seven bits do.
+ * Keeps the first of each cluster of near-duplicates, in the order given. Compares only frames of neighbouring
+ * brightness whose hashes share one of their eight bytes, as two hashes within seven bits do.
  */
 export class VarietyFilter {
-  readonly #byByte = Array.from({ length: 8 }, () => new Map<string, { phash: string; luma: number }[]>())
+  /** By place and value of a byte, and by band of brightness. */
+  readonly #kept = new Map<number, Compared[]>()
 
   /** True unless the picture is like one already kept. */
-  keep(frame: { phash: string; luma: number }): boolean {
-    const bytes = this.#byByte.map((_, n) => frame.phash.slice(n * 2, n * 2 + 2))
-    for (const [n, byte] of bytes.entries()) {
-      for (const other of this.#byByte[n]!.get(byte) ?? []) {
-        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hashDistance(other.phash, frame.phash) <= SAME_WITHIN)
-          return false
-      }
-    }
-    for (const [n, byte] of bytes.entries()) {
-      const held = this.#byByte[n]!.get(byte)
+  keep({ phash, luma }: { phash: string; luma: number }): boolean {
+    const high = Number.parseInt(phash.slice(0, 8), 16) | 0
+    const low = Number.parseInt(phash.slice(8), 16) | 0
+    const frame = { high, low, luma }
+    const band = Math.floor(luma / SAME_LUMA)
+    const keys = [high, low].flatMap((half, at) =>
+      [0, 8, 16, 24].map((shift) => ((at * 4 + shift / 8) * 256 + ((half >>> shift) & 255)) * BANDS + band),
+    )
+    for (const key of keys)
+      for (const near of [key - 1, key, key + 1])
+        for (const other of this.#kept.get(near) ?? []) if (isSame(frame, other)) return false
+    for (const key of keys) {
+      const held = this.#kept.get(key)
       if (held) held.push(frame)
-      else this.#byByte[n]!.set(byte, [frame])
+      else this.#kept.set(key, [frame])
     }
     return true
   }
+}
+
+/** A frame with its hash in two halves, read once: it is compared with thousands. */
+interface Compared {
+  high: number
+  low: number
+  luma: number
+}
+
+function isSame(one: Compared, other: Compared): boolean {
+  if (Math.abs(one.luma - other.luma) > SAME_LUMA) return false
+  let bits = 0
+  for (let rest = one.high ^ other.high; rest !== 0 && bits <= SAME_WITHIN; rest &= rest - 1) bits++
+  for (let rest = one.low ^ other.low; rest !== 0 && bits <= SAME_WITHIN; rest &= rest - 1) bits++
+  return bits <= SAME_WITHIN
 }

@@ -82,6 +82,8 @@ test('a question that must be searched for costs more than one that is kept', as
   expect(await ask('/api/frames?q=first-of-its-kind', 3)).toEqual([200, 200, 429])
   expect(await ask('/api/frames?q=first-of-its-kind', 4)).toEqual([200, 200, 200, 429])
   expect(await ask('/api/frames?page=100', 2)).toEqual([200, 429])
+  // And one for each five pages that near-duplicates are looked for on.
+  expect(await ask('/api/frames?variety=on&page=10', 2)).toEqual([200, 429])
   expect(await ask('/api/frames?facets=1', 1)).toEqual([429])
 })
 

@@ -16,9 +16,21 @@ export const OPERATOR_POINTS = {
 
 const DEEP_PAGE = 100
 
+/** Near-duplicates are looked for on all pages before, so the price grows with the page. */
+const VARIED_PAGES_PER_READ = 5
+
+interface PricedQuestion {
+  q?: string
+  facets?: boolean
+  page?: number
+  variety?: 'on' | 'off'
+}
+
 /** Points of a question to the wall beyond a read, when the answer is not in memory. */
-export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: boolean; page?: number }): number {
-  return (q ? POINTS.search - POINTS.read : 0) + (facets ? 4 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
+export function pointsForQuestion({ q, facets, page = 1, variety }: PricedQuestion): number {
+  const words = q ? POINTS.search - POINTS.read : 0
+  const varied = variety === 'on' ? Math.floor(page / VARIED_PAGES_PER_READ) * POINTS.read : 0
+  return words + (facets ? 4 : 0) + (page >= DEEP_PAGE ? 2 : 0) + varied
 }
 
 /** The price of lists of any length, measured by `npm run bench -- cost`. */

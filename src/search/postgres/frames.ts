@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
@@ -239,6 +240,9 @@ function tieredFrames({ where, isByIndex }: MatchSet, { from, to }: { from: numb
                where tier >= ${tiers}) tiers`
 }
 
+/** Between so many rows other requests get their turn. */
+const COMPARED_AT_ONCE = 500
+
 /** Reads from the top until the page is full, because the frames before it decide what is a near-duplicate. */
 async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundFrame[]> {
   const filter = new VarietyFilter()
@@ -255,7 +259,10 @@ async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Pr
                order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}) p
        order by ${order}`,
     )
-    for (const row of rows) if (filter.keep(row)) kept.push(row)
+    for (const [n, row] of rows.entries()) {
+      if (n % COMPARED_AT_ONCE === 0) await setImmediate()
+      if (filter.keep(row)) kept.push(row)
+    }
     if (rows.length < step) break
   }
   const page = kept.slice(end - query.pageSize, end)
