@@ -240,13 +240,37 @@ async function requireEmpty(client: pg.ClientBase): Promise<void> {
             (select count(*) from saves) as saves,
             (select count(*) from accounts where email <> 'operator@localhost') as accounts`,
   )
-  const held = Object.entries(rows[0]!).filter(([, n]) => n !== '0')
+  const content = Object.entries(rows[0]!).filter(([, n]) => n !== '0')
+  const held = content.length > 0 ? content : await findSettingUp(client)
   if (held.length === 0) return
   const counts = held.map(([what, n]) => `${n} ${what}`).join(', ')
   throw new BackupFailure(
     `The database is not empty (${counts}). Restore into an empty one: set DATA_DIR to a new folder, or DATABASE_URL ` +
       'to a new database.',
   )
+}
+
+/** What people set up before the first video: their tables, and which rows the first start does not make. */
+const SET_UP = [
+  ['webhooks', 'webhook_endpoints', 'true'],
+  ['keys', 'api_keys', `name <> 'first start'`],
+  [
+    'changed techniques',
+    'events',
+    `type = 'technique.changed' and time > (select min(time) from events where type = 'technique.changed')`,
+  ],
+] as const
+
+async function findSettingUp(client: pg.ClientBase): Promise<[string, string][]> {
+  const held: [string, string][] = []
+  for (const [what, table, condition] of SET_UP) {
+    // An older version may not have the table.
+    const { rows: known } = await client.query('select 1 where to_regclass($1) is not null', [table])
+    if (known.length === 0) continue
+    const { rows } = await client.query<{ n: string }>(`select count(*) as n from ${table} where ${condition}`)
+    if (rows[0]!.n !== '0') held.push([what, rows[0]!.n])
+  }
+  return held
 }
 
 /** Removes what migrations have made, so that those of the backup can run. Call it in the restoring transaction. */
