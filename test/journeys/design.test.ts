@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { SHOTS, SURFACES } from '../../src/vocabulary.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
@@ -29,7 +31,12 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     for (let n = 0; n < 3; n++)
       await seedVideo(service.stores.db, {
         title: `Film ${n}`,
-        frames: Array.from({ length: 8 }, (_, tSec) => ({ tSec, caption: 'Bright picture' })),
+        frames: Array.from({ length: 8 }, (_, tSec) => ({
+          tSec,
+          caption: 'Bright picture',
+          surface: SURFACES[tSec % SURFACES.length]!,
+          shot: SHOTS[tSec % SHOTS.length]!,
+        })),
       })
     await service.drain()
     url = service.config.publicUrl
@@ -95,6 +102,30 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     await page.keyboard.press('Escape')
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Account')
     expect(await page.locator('details.account-menu[open]').count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('what a menu folds out lies within the window, on the wall and on the page of a frame', async () => {
+    const page = await browser.open()
+    await ensureAccount(service.stores.db, { email: 'pro@example.org', role: 'operator', plan: 'pro' })
+    await signIn(page, service.stores.db, url, 'pro@example.org')
+    await page.goto(url)
+    const frame = await page.locator('#wall a').first().getAttribute('href')
+    for (const width of [390, 1024, 1280])
+      for (const path of ['/', frame!]) {
+        await page.setViewportSize({ width, height: 844 })
+        await page.goto(url + path)
+        for (const menu of await page.locator('details.fold:has(> .panel)').all()) {
+          const name = await menu.locator('> summary').textContent()
+          await menu.locator('> summary').press('Enter')
+          const { x, width: wide } = (await menu.locator('> .panel').boundingBox())!
+          expect({ width, path, name, left: x >= 0, right: x + wide <= width }).toMatchObject({
+            left: true,
+            right: true,
+          })
+          await page.keyboard.press('Escape')
+        }
+      }
     await page.context().close()
   })
 
