@@ -2,9 +2,9 @@ import { z } from 'zod'
 import {
   farthestOf,
   LEAST_FILMS,
-  LEAST_SEC,
   similarFilms,
   standingText,
+  TOO_SHORT,
   usualRange,
 } from '../library/films/comparison.ts'
 import type { Draft, WholeDraft } from '../library/films/drafts.ts'
@@ -167,8 +167,7 @@ function whyUnranked(
   return Object.fromEntries(
     unranked.map(([name]) => {
       const known = shelf.some((film) => film.measures[name] !== null)
-      const short = `Films under ${LEAST_SEC} seconds are not ranked by their shots.`
-      return [`standing.${name}`, known ? short : 'No film of the library has this measure.']
+      return [`standing.${name}`, known ? TOO_SHORT : 'No film of the library has this measure.']
     }),
   )
 }

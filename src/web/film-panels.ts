@@ -1,4 +1,4 @@
-import { type SimilarFilm, type Standing, standingText } from '../library/films/comparison.ts'
+import { isTooShort, type SimilarFilm, type Standing, standingText, TOO_SHORT } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import {
   cameraLabel,
@@ -33,7 +33,10 @@ export const figure = (value: string, label: string): Html => html`<div><dt>${la
 /** Of the `names`, the measures that a film has. */
 export function figuresOf(measures: Measures, names: readonly MeasureName[]): Html[] {
   const known = names.filter((name) => measures[name] !== null)
-  return known.map((name) => figure(measured(name, measures), measureOf(name).label))
+  return known.map((name) => {
+    const { unit, label } = measureOf(name)
+    return figure(measured(name, measures), unit === 'count' && measures[name] === 1 ? label.replace(/s$/, '') : label)
+  })
 }
 
 /** Pictures of a film in a row. */
@@ -130,7 +133,8 @@ export function standings({
       rank &&
       html`<svg class="rank" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect
 x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="currentColor"/></svg>`
-    const why = missing[name] ?? missing[`standing.${name}`] ?? 'No other film has it.'
+    const unranked = isTooShort(measures, name) ? TOO_SHORT : 'No other film is ranked by it.'
+    const why = missing[name] ?? missing[`standing.${name}`] ?? unranked
     return html`<tr><th scope="row"><a href="/films?sort=${name}">${valueLabel(measureOf(name).label)}</a></th>
 <td>${measured(name, measures)}</td><td>${place}</td>
 <td class="hint">${rank ? standingText(name, rank) : why}</td></tr>`

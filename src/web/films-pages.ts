@@ -27,7 +27,7 @@ import {
 } from '../views/sequences.ts'
 import type { Platform } from '../vocabulary.ts'
 import { curves, exportsPanel, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { frameCard } from './frame-card.ts'
+import { altOf, frameCard } from './frame-card.ts'
 import { clock, counted, type Html, hidden, html, nextPage, options, trusted, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -280,7 +280,7 @@ function found({ video_id, steps }: Found): Html {
   const [{ frame }] = steps as [Found['steps'][number]]
   const pictures = steps.map(
     ({ frame: shown, from_sec, to_sec }) => html`<li><a href="/frames/${shown.id}"><img src="${shown.thumb_url}"
-alt="${shown.caption ?? ''}" width="${shown.width}" height="${shown.height}" loading="lazy" decoding="async"></a>
+alt="${altOf(shown)}" width="${shown.width}" height="${shown.height}" loading="lazy" decoding="async"></a>
 <span class="hint">${clock(from_sec)} to ${clock(to_sec)}</span></li>`,
   )
   return html`<li><a href="/videos/${video_id}">${frame.video.title}</a><ol>${pictures}</ol></li>`

@@ -49,8 +49,10 @@ export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string })
 /** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
 export const smallPicture = (path: string): string => path.replace(/\.webp(\?.*)?$/, '-480.webp')
 
+type Captioned = Pick<ShownFrame, 'caption' | 't_sec'> & { video: { title: string } }
+
 /** Frames of a film may have one caption: the place in it tells them apart. */
-export function altOf({ caption, video, t_sec }: ShownFrame): string {
+export function altOf({ caption, video, t_sec }: Captioned): string {
   const place = `${video.title}, ${clock(t_sec)}`
   return caption === null ? place : `${caption} (${place})`
 }

@@ -216,7 +216,9 @@ test('the page of a video shows its shots, its curves, its standing, films like 
   expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first, pan or track, 1 jump')
   expect(fast.text).toMatch(/<td>Pan or track<\/td>\s*<td>1.5 s<\/td>/)
   expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(24 characters/)
-  expect((await page(`/videos/${single}`)).text).toContain('It needs 3 shots, and the film has 1.')
+  const alone = await page(`/videos/${single}`)
+  expect(alone.text).toContain('It needs 3 shots, and the film has 1.')
+  expect(alone.text).toContain('<dt>shot</dt><dd>1</dd>')
 })
 
 test('films have a page, and a page that compares them', async () => {
@@ -351,4 +353,12 @@ test('films open and end side by side: a frame of each of the first or last shot
     400,
     expect.stringContaining('opening, ending'),
   ])
+})
+
+test('a film under ten seconds says why its shots have no place among the others', async () => {
+  const short = await seedFilm(service.stores.db, { shots: [2, 3, 4] })
+  await service.drain()
+  const { text } = await page(`/videos/${short}`)
+  expect(text).toMatch(/Shots a minute<\/a><\/th>[\s\S]*?<td class="hint">Films under 10 seconds are not ranked by/)
+  expect(text).not.toContain('No other film')
 })

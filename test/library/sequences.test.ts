@@ -205,6 +205,9 @@ test('the page finds the same by a form, with both pictures', async () => {
   expect(text).toMatch(/<option value="subject.text-card" selected>Text card/)
   expect(text).toMatch(/0:00 to 0:05[\s\S]*0:05 to 0:10/)
   expect(text).toContain(`/videos/${tight}`)
+  // A picture is all of its link: one without a caption is named by its film and second.
+  const later = await read('?first=subject.text-card&between=any&second=surface.screen-recording')
+  expect(later.match(/alt="[^"]*, 0:01"/g)).toHaveLength(1)
   const narrowed = await read('?author=Atlas&platform=web')
   const fields = narrowed.match(/<input type="hidden"[^>]+>/g)
   expect(fields).toEqual([

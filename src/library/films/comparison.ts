@@ -12,11 +12,17 @@ export interface Standing {
 }
 
 /** Films shorter than this are not ranked by the measures of their shots. */
-export const LEAST_SEC = 10
+const LEAST_SEC = 10
+export const TOO_SHORT = `Films under ${LEAST_SEC} seconds are not ranked by their shots.`
+
+/** Whether a film is too short to be ranked by a measure. */
+export function isTooShort(measures: Measures, name: MeasureName): boolean {
+  return measureOf(name).pace === true && (measures.duration_sec ?? 0) < LEAST_SEC
+}
 
 /** A film's value among others; null where it has none, or is too short for it. */
 function ranked(measures: Measures, name: MeasureName): number | null {
-  return measureOf(name).pace && (measures.duration_sec ?? 0) < LEAST_SEC ? null : measures[name]
+  return isTooShort(measures, name) ? null : measures[name]
 }
 
 /** The same as distances are measured in. */
