@@ -140,7 +140,7 @@ ${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></d
 export function deletePage(visitor: Visitor, ids: readonly string[], loss: Loss): Html {
   const people =
     loss.saves + loss.pins > 0
-      ? html`<p class="notice"><strong>${counted(loss.accounts, 'person')}</strong> would lose
+      ? html`<p class="notice"><strong>${counted(loss.accounts, 'person', 'people')}</strong> would lose
 ${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
       : html`<p>Nobody has saved or pinned a frame of ${loss.videos === 1 ? 'it' : 'them'}.</p>`
   const [only] = loss.titles
@@ -149,7 +149,8 @@ ${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
   const what = loss.videos === 1 && only ? `“${only}”` : counted(loss.videos, 'video')
   return html`<section class="narrow card"><h1>Delete ${what}?</h1>
 ${loss.videos > 1 && html`<ul>${items}</ul>`}
-<p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}.
+<p>${counted(loss.frames, 'frame goes', 'frames go')} with ${loss.videos === 1 ? 'it' : 'them'}, images and
+descriptions too.
 <strong>${capitalized(what)} cannot be brought back.</strong> The source can be added again.</p>
 ${people}
 ${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete for good</button>`)}
@@ -174,8 +175,8 @@ export function reannotatePage(
   return html`<section class="narrow card"><h1>Describe ${counted(ids.length, 'video')} again?</h1>
 <p>By <code>${annotator}</code>, behind live work. The wall shows the old values until the new ones are there.</p>
 ${locked}
-${choice(visitor, ids, 'fresh', `Frames that it has not described: ${fresh.frames}`, fresh)}
-${choice(visitor, ids, 'all', `All frames: ${all.frames}`, all)}
+${choice(visitor, ids, 'fresh', `Frames that it has not described: ${thousands(fresh.frames)}`, fresh)}
+${choice(visitor, ids, 'all', `All frames: ${thousands(all.frames)}`, all)}
 <p><a href="/operator">Change nothing</a></p></section>`
 }
 
@@ -188,8 +189,9 @@ function choice(visitor: Visitor, ids: readonly string[], which: string, label: 
 function costText({ frames, cost: { calls, cost_usd } }: AgainChoice): string {
   if (frames === 0) return 'There is nothing to do.'
   if (calls === 0) return 'It costs nothing: no model is asked.'
-  if (cost_usd === null) return `About ${calls} calls; the price is not known (VISION_PRICE_IN, VISION_PRICE_OUT).`
-  return `About ${calls} calls, at most $${cost_usd.toFixed(2)}. Images that it knows cost nothing.`
+  if (cost_usd === null)
+    return `About ${counted(calls, 'call')}; the price is not known (VISION_PRICE_IN, VISION_PRICE_OUT).`
+  return `About ${counted(calls, 'call')}, at most $${cost_usd.toFixed(2)}. Images that it knows cost nothing.`
 }
 
 function confirmForm(visitor: Visitor, ids: readonly string[], act: string, button: Html): Html {
@@ -258,7 +260,11 @@ function progressOf({ stage, done, total, rate_per_sec, left_sec }: Stage): Html
 function framesOf({ id, status, frame_count, reannotating, costs }: VideoReport): Html {
   const frames = counted(frame_count, 'frame')
   return html`${status === 'ready' ? html`<a href="/?video=${id}">${frames}</a>` : frames}
-${reannotating > 0 && html`<span class="hint">${reannotating} wait for a new description</span>`}
+${
+  reannotating > 0 &&
+  html`<span class="hint">${counted(reannotating, 'waits', 'wait')} for a new
+description</span>`
+}
 ${costs.calls > 0 && html`<span class="hint">${dollars(costs.cost_usd)}, ${counted(costs.calls, 'call')}</span>`}`
 }
 
