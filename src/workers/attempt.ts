@@ -116,6 +116,7 @@ export async function fetchAndExtract(
   })
   faultPoint('ingest-fetched')
   progress.stage('extracting', 0, null)
+  let length: number | null = null
   const outDir = join(scratchDir, 'frames')
   await mkdir(outDir)
   const extraction = await extract({
@@ -126,9 +127,13 @@ export async function fetchAndExtract(
     loops: deps.loops,
     // Only this stage has a known total. The probe before it and the images count other units.
     onProgress: ({ stage, done, total }) => {
-      if (stage === 'shots') progress.stage('extracting', done, total)
+      if (stage !== 'shots') return
+      length = total
+      progress.stage('extracting', done, total)
     },
   })
+  // The length was an estimate, and the last step is not told: all of it is read.
+  if (length !== null) progress.stage('extracting', length, length)
   await progress.flush()
   faultPoint('ingest-extracted')
   return { source, extraction }
@@ -220,6 +225,8 @@ function progressWriter({ record }: Pick<Attempt, 'record'>, onSuperseded: () =>
   return {
     stage(stage: Progress['stage'], done: number, total: number | null) {
       const changed = latest?.stage !== stage
+      // How the stage before ended, too.
+      if (changed) void write()
       latest = { stage, done, total }
       if (changed) void write()
     },

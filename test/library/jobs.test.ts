@@ -146,6 +146,22 @@ test('a cancelled video: the worker stops asking and writes nothing more; a retr
   expect(annotator.asked.length).toBe(20 - described)
 })
 
+test('a stage that has ended tells that all of it is done', async () => {
+  const extract: typeof extractFromNumber = async (options) => {
+    options.onProgress?.({ stage: 'shots', done: 30, total: 40 })
+    return extractFromNumber(options)
+  }
+  service = await open(annotator, { workerOptions: { extract } })
+  const video = await addVideo(service, 2)
+  await service.drain()
+  const { stages } = (await videoRow(service, video)) as { stages: { stage: string; done: number; total: number }[] }
+  expect(stages.map(({ stage, done, total }) => [stage, done, total])).toEqual([
+    ['fetching', 1, 1],
+    ['extracting', 40, 40],
+    ['annotating', 2, 2],
+  ])
+})
+
 test('a video cancelled while it is extracted records no frames', async () => {
   const begun = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
