@@ -130,10 +130,11 @@ export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: read
   return ids.map((id) => byId.get(id)!)
 }
 
+export const isComparable = (ids: readonly string[]): boolean => ids.length >= 2 && ids.length <= 6
+
 /** In the order of their ids, so that equal questions share an answer. @throws AppError unless two to six are named */
 export async function requireCompared(deps: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {
-  if (ids.length < 2 || ids.length > 6)
-    throw invalid('videos', `videos: must name two to six videos, and names ${ids.length}`)
+  if (!isComparable(ids)) throw invalid('videos', `videos: must name two to six videos, and names ${ids.length}`)
   return requireFilms(deps, [...ids].sort())
 }
 

@@ -1,3 +1,4 @@
+import { invalid } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
@@ -9,6 +10,7 @@ import {
   compareParameters,
   filmParameters,
   findFilms,
+  isComparable,
   listOpenings,
   OPENING_POINTS,
   type Opening,
@@ -63,6 +65,8 @@ export function filmsRouter(deps: PageDeps): Routes {
   // Reading a film costs what its own page does.
   const coldPoints = ({ videos = [] }: { videos?: readonly string[] }) => Math.min(videos.length, 6) * POINTS.search
   pages.add(router, '/compare', { parameters: compareParameters, coldPoints }, async ({ query: { videos = [] } }) => {
+    if (!isComparable(videos))
+      throw invalid('videos', `Choose two to six films to compare: you chose ${videos.length}. Go back to the films.`)
     const chosen = await requireCompared(deps, videos)
     // One after the other: a page of many films is still one search.
     const read: ReadFilm[] = []
@@ -105,7 +109,8 @@ interface FilmsData extends ReturnType<typeof findFilms> {
 /** `/films`: films by a measure, with some to compare. It works without script. */
 function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
-  const none = html`<p class="empty">No film has this measure yet. <code>frames reextract</code> measures old ones.</p>`
+  const unmeasured = html`No film has this measure yet. <code>frames reextract</code> measures old ones.`
+  const none = html`<p class="empty">${narrowed.size > 0 ? 'No film is within these bounds.' : unmeasured}</p>`
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`
