@@ -14,7 +14,10 @@ export function privacyRouter({ pages, limits }: PageDeps): Routes {
 
 const KEPT = [
   ['Your e-mail address, role and plan', 'Until your account is deleted'],
-  ['Names and times of your keys; of a key only a fingerprint', '30 days after a key ended'],
+  [
+    'Names, last four characters and times of your keys; of a key itself only a fingerprint',
+    '30 days after a key ended',
+  ],
   ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
   ['Apps that you let in, and what they may do', 'Until you disconnect them'],
   ['What apps asked to be told of', 'A day, unless they renew it'],
@@ -32,11 +35,11 @@ const KEPT = [
 
 const BODY = html`<h1>Privacy</h1>
 <p class="lead">What this service keeps about you, and for how long. Only apps that you let in get any of it,
-  and programs of whoever runs this service.</p>
+  and programs of its operator.</p>
 <div class="scroll"><table><thead><tr><th scope="col">What</th><th scope="col">How long</th></tr></thead>
 <tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
   of others.</p>
 <p>You see and end keys, apps and subscriptions on <a href="/keys">your keys page</a>, where you also delete your
-  account. For a copy of everything that is kept about you, ask whoever runs this service.</p>`
+  account. For a copy of everything that is kept about you, ask the operator of this service.</p>`

@@ -158,6 +158,25 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     await page.context().close()
   })
 
+  test('a hyphen in a table is as wide as elsewhere', async () => {
+    const page = await browser.open()
+    // The face that ships with us comes with the second page.
+    for (const path of ['/docs/design', '/privacy']) {
+      await page.goto(url + path)
+      await page.evaluate(() => document.fonts.ready)
+    }
+    const widths = await page.evaluate(() =>
+      ['main td', 'main > p'].map((place) => {
+        const word = document.createElement('span')
+        word.textContent = 'sign-in'
+        document.querySelector(place)!.append(word)
+        return word.getBoundingClientRect().width
+      }),
+    )
+    expect(widths[0]).toBeCloseTo(widths[1]!, 1)
+    await page.context().close()
+  })
+
   test('under a finger the controls of a page are 44 pixels high', async () => {
     const page = await signedIn({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
     for (const path of PAGES) {
