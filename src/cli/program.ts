@@ -5,7 +5,7 @@ import { CliError, EXIT, similarNames, usage } from './failure.ts'
 import { complain } from './terminal.ts'
 
 const DESCRIPTION =
-  'Frame Library: a searchable library of video frames. In a checkout run: npm run -s frames -- <command>'
+  'Frame Library: a searchable library of video frames.\nIn a checkout run: npm run -s frames -- <command>'
 
 const EXIT_CODES = `
 Exit codes: ${EXIT.done} done, ${EXIT.failed} failed or partly failed, ${EXIT.usage} called wrongly, ${

@@ -380,4 +380,6 @@ test('help shows nothing of the inside', async () => {
   expect((await run('events', '--help')).stdout).toMatch(
     /--after <cursor> +only events after this cursor \(default: the\s+beginning\)/,
   )
+  // A command in a help can be copied: no line breaks within it.
+  expect((await run('--help')).stdout).toContain('\nIn a checkout run: npm run -s frames -- <command>\n')
 })
