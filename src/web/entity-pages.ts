@@ -3,13 +3,14 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
-import type {
-  BrandDocument,
-  FrameFilters,
-  FramePage,
-  LibrarySearch,
-  TechniqueDocument,
-  VideoDocument,
+import {
+  type BrandDocument,
+  brandIdOf,
+  type FrameFilters,
+  type FramePage,
+  type LibrarySearch,
+  type TechniqueDocument,
+  type VideoDocument,
 } from '../search/library-search.ts'
 import { currentSlug } from '../search/query.ts'
 import { frameGrid, openGraph, smallPicture } from './frame-card.ts'
@@ -33,16 +34,25 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
     if (name.length > 300) throw notFound('brand')
   }
   pages.add(router, '/brands/:name', { check }, async ({ name }) => {
-    const [found, { items }, vocabulary] = await Promise.all([
+    const id = brandIdOf(name)
+    const [found, { items }, vocabulary, brands] = await Promise.all([
       strongest(search, { author: [name] }),
       search.videos({ after: undefined, limit: VIDEOS, author: name }),
       search.techniques(),
+      search.documents('brands', [id]),
     ])
     if (found.frames.length === 0) throw notFound('brand')
-    const description = `${counted(found.total ?? 0, 'frame')} of ${counted(items.length, 'video')} by ${name}.`
+    const total = brands.get(id)?.video_count ?? items.length
+    const description = `${counted(found.total ?? 0, 'frame')} of ${counted(total, 'video')} by ${name}.`
     const image = found.frames[0]?.document
     const head = openGraph(publicUrl, { title: name, description, path: `/brands/${encodeURIComponent(name)}`, image })
-    return { title: name, current: 'brands', description, head, body: brandPage(name, items, found, vocabulary) }
+    return {
+      title: name,
+      current: 'brands',
+      description,
+      head,
+      body: brandPage({ name, videos: items, total, found, vocabulary }),
+    }
   })
 
   pages.add(router, '/techniques', {}, async () => {
@@ -82,12 +92,20 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
 }
 
 /** `/brands/{name}` */
-function brandPage(
-  name: string,
-  videos: readonly VideoDocument[],
-  found: FramePage,
-  vocabulary: readonly TechniqueDocument[],
-): Html {
+function brandPage({
+  name,
+  videos,
+  total,
+  found,
+  vocabulary,
+}: {
+  name: string
+  videos: readonly VideoDocument[]
+  /** Of all videos. */
+  total: number
+  found: FramePage
+  vocabulary: readonly TechniqueDocument[]
+}): Html {
   const wall = `/?author=${encodeURIComponent(name)}`
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">${counted(found.total ?? 0, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
@@ -101,7 +119,10 @@ ${shares(
   wall,
 )}
 ${techniqueShares(found, vocabulary, wall)}
-<section><h2>Videos</h2>${tiles(videos.map(videoTile))}</section>`
+<section><h2>Videos</h2>${tiles(videos.map(videoTile))}${
+    total > videos.length &&
+    html`<p><a href="/films?author=${encodeURIComponent(name)}">All ${counted(total, 'film')}</a></p>`
+  }</section>`
 }
 
 /** `/techniques/{slug}` */

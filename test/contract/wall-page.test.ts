@@ -173,3 +173,13 @@ test('an empty library and one that is filling say what goes on and what to do n
   await seedVideo(api.db, { ready: false })
   await expect.poll(async () => (await api.call('/')).text).toContain('2 videos are being read')
 })
+
+test('a brand tells of all its videos, and leads to those that its page has no room for', async () => {
+  const { service } = library
+  for (let n = 0; n < 61; n++) await seedVideo(service.stores.db, { author: 'Prolific' })
+  await service.drain()
+  const page = await textOf('brands/Prolific')
+  expect(page).toContain('content="61 frames of 61 videos by Prolific."')
+  expect(links(page).get('All 61 films')).toBe('/films?author=Prolific')
+  expect([...links(await textOf('brands/Short')).keys()].some((label) => /^All \d/.test(label))).toBe(false)
+})
