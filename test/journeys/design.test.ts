@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
 import { SHOTS, SURFACES } from '../../src/vocabulary.ts'
 import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
@@ -107,8 +108,13 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
 
   test('what a menu folds out lies within the window, on the wall and on the page of a frame', async () => {
     const page = await browser.open()
-    await ensureAccount(service.stores.db, { email: 'pro@example.org', role: 'operator', plan: 'pro' })
-    await signIn(page, service.stores.db, url, 'pro@example.org')
+    const { db } = service.stores
+    const { account } = await ensureAccount(db, { email: 'pro@example.org', role: 'operator', plan: 'pro' })
+    await createBoard(db, {
+      accountId: account.id,
+      name: 'Everything that was worth taking from the films of this year',
+    })
+    await signIn(page, db, url, 'pro@example.org')
     await page.goto(url)
     const frame = await page.locator('#wall a').first().getAttribute('href')
     for (const width of [390, 1024, 1280])
@@ -123,6 +129,8 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
             left: true,
             right: true,
           })
+          const beyond = await menu.locator('> .panel').evaluate((one) => one.scrollWidth - one.clientWidth)
+          expect({ width, path, name, beyond }).toMatchObject({ beyond: 0 })
           await page.keyboard.press('Escape')
         }
       }
