@@ -85,6 +85,17 @@ describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${no
     await page.setViewportSize({ width: 1280, height: 900 })
   })
 
+  test('Back takes the words back with the wall, also while their field has the focus', async () => {
+    await page.goto(url('/'))
+    await page.locator('#q').fill('coffee')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/q=coffee/)
+    await page.goBack()
+    await expect.poll(() => page.locator('#q').inputValue()).toBe('')
+    await page.goForward()
+    await expect.poll(() => page.locator('#q').inputValue()).toBe('coffee')
+  })
+
   test('what is measured of a picture is a filter under More, and no menu leaves its place', async () => {
     await page.goto(url('/'))
     const menus = () =>

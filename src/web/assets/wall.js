@@ -154,6 +154,8 @@ input.addEventListener('focus', () => {
 
 addEventListener('popstate', (event) => {
   if (event.state?.frame) return
+  clearTimeout(typing)
+  input.value = new URLSearchParams(location.search).get('q') ?? ''
   const at = event.state?.anchor
   if (withoutPage(location.href) !== shown) void show(location.href, 'none', { at })
 })
