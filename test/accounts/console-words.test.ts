@@ -1,6 +1,4 @@
-import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { frames } from '../../src/db/schema/frames.ts'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
@@ -17,17 +15,6 @@ beforeAll(async () => {
   ;({ cookie } = await visitor.signIn('op@example.org'))
 })
 afterAll(() => visitor[Symbol.asyncDispose]())
-
-test('without a model the page tells how many frames are not described, where there are some', async () => {
-  const { db, call } = visitor.api
-  const { frameIds } = await seedFrames(db, { count: 2 })
-  const described = await call('/operator', { headers: { cookie } })
-  expect(described.text).toContain('frames are measured.')
-  expect(described.text).not.toContain('not described')
-  await db.update(frames).set({ subject: null }).where(eq(frames.id, frameIds[0]!))
-  const left = await call('/operator', { headers: { cookie } })
-  expect(left.text).toContain('frames are measured. 1 of 2 frames is not described.')
-})
 
 test('a deletion tells how many people lose what, and how many frames go', async () => {
   const { db, call } = visitor.api

@@ -93,7 +93,7 @@ async function problemOf({ db, vision }: PageDeps): Promise<Html | false> {
   )
   const { all, left } = rows[0]!
   const share =
-    left > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
+    all > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
   return html`<details class="notice">
 <summary>No vision model is set: frames are measured.${share}</summary>
 <p>Set these two, then start the service again. Any endpoint that speaks the OpenAI protocol will do.</p>
