@@ -21,7 +21,7 @@ interface DispatchDeps {
   activeAnnotator: () => Promise<AnnotatorTarget>
 }
 
-export type AnnotatorTarget = Pick<ActiveAnnotator, 'version' | 'batchSize'>
+export type AnnotatorTarget = Pick<ActiveAnnotator, 'version' | 'model' | 'batchSize'>
 
 /** Turns events into jobs. An event is only a signal: Postgres says which jobs are needed now. */
 export function dispatchConsumer(deps: DispatchDeps & { faultPoint: FaultPoint }): Consumer {
@@ -64,7 +64,7 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
     return []
   }
   // A batch at the provider will answer them. The job is added when it has.
-  for (const id of await framesInBatches(db, videoId)) awaiting.delete(id)
+  for (const id of await framesInBatches(db, videoId, annotator.model)) awaiting.delete(id)
   const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
   const jobs: NewJob[] = []
   // Batches are cut from all frames of the video, so their boundaries do not depend on what is already done. A frame

@@ -105,7 +105,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS, batchMs } = options
   const periodic =
     projection && senders ? startPeriodicTasks({ ...deps, reconcileMs, pollMs, projection, ...senders }) : []
-  const describing = roles.includes('annotate') && { ...deps, answers: journal.answers, batchMs }
+  const describing = roles.includes('annotate') && { ...deps, answers: journal.answers, flush: journal.flush, batchMs }
   const batches = describing ? startBatches(config, describing) : []
 
   return {

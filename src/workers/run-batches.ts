@@ -1,10 +1,10 @@
 import type { VisionConfig } from '../config.ts'
 import { type Db, VISION_BATCHES_LOCK } from '../db/client.ts'
+import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/active-annotator.ts'
 import {
   type Batch,
   type BatchGroup,
   type BatchRequestRow,
-  type BatchTarget,
   endBatch,
   findBatchable,
   moveBatch,
@@ -18,7 +18,7 @@ import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import type { FrameToAnnotate, TechniqueTerm } from '../vision/annotator.ts'
+import { AnnotatorUnavailable, type FrameToAnnotate, type TechniqueTerm } from '../vision/annotator.ts'
 import type { AnswerCache } from '../vision/model/answer.ts'
 import type { BatchAnswer, BatchEndpoint } from '../vision/model/batches.ts'
 import type { HouseStyle } from '../vision/model/house-style.ts'
@@ -32,6 +32,14 @@ import type { FaultPoint } from './fault-point.ts'
 const MAX_REQUESTS = 40
 /** Batches at the provider at once. */
 const MAX_OPEN = 10
+const HOUR_MS = 60 * 60_000
+/** How old a batch becomes that the endpoint refuses, or that fails again and again, before it is given up. */
+const PATIENCE_MS = {
+  /** Nothing is paid for yet. */
+  unsent: { refused: 0, failed: 24 * HOUR_MS },
+  /** Providers end a batch within 24 hours, and keep no answers for more than 30 days. */
+  sent: { refused: 48 * HOUR_MS, failed: 30 * 24 * HOUR_MS },
+}
 
 export interface BatchDeps {
   db: Db
@@ -42,6 +50,8 @@ export interface BatchDeps {
   /** The annotator that frames wait for. */
   activeAnnotator: () => Promise<AnnotatorTarget>
   answers: AnswerCache
+  /** Writes the answers into PostgreSQL that are kept on disk since an outage. */
+  flush?: () => Promise<void>
   style: HouseStyle | undefined
   logger: Logger
   faultPoint: FaultPoint
@@ -84,26 +94,47 @@ async function openEndpoint({ baseUrl, apiKey }: VisionConfig): Promise<BatchEnd
 }
 
 async function runRound(deps: RoundDeps): Promise<void> {
-  const { db, faultPoint, rules, techniques } = deps
+  const { db, rules } = deps
+  const began = new Date()
   const open = await openBatches(db)
-  for (const batch of open) await advance(deps, batch)
-  if (!rules.batch || open.length >= MAX_OPEN) return
-  const { version, batchSize } = await deps.activeAnnotator()
-  const target: BatchTarget = {
-    annotator: version,
-    batchSize,
-    model: rules.model,
-    promptVersion: promptVersionOf(techniques, { style: deps.style, builds: rules.builds }),
-  }
-  const groups = await findBatchable(db, target, MAX_REQUESTS)
-  if (groups.length === 0) return
+  const failures = await advanceAll(deps, open)
+  const own = (await openBatches(db)).filter(({ model }) => model === rules.model)
+  // An endpoint that does not take a batch gets no second one meanwhile.
+  const unsent = own.some(({ status }) => status !== 'sent')
+  if (rules.batch && own.length < MAX_OPEN && !unsent) failures.push(...(await storeBatch(deps)))
+  for (const error of failures)
+    if (error instanceof AnnotatorUnavailable)
+      await recordAnnotatorProblem(db, { code: error.code, message: error.message, ofBatches: true })
+  if (failures.length > 1) throw new AggregateError(failures, 'Several batches failed.')
+  if (failures.length > 0) throw failures[0]
+  if (open.length > 0) await clearAnnotatorProblem(db, began, { ofBatches: true })
+}
+
+/** Advances each batch, however the others fare. Returns what failed. */
+async function advanceAll(deps: RoundDeps, open: readonly Batch[]): Promise<unknown[]> {
+  const failures: unknown[] = []
+  for (const batch of open) await advance(deps, batch).catch((error: unknown) => failures.push(error))
+  return failures
+}
+
+/** Stores and sends a new batch, if frames wait for one. Returns what failed. */
+async function storeBatch(deps: RoundDeps): Promise<unknown[]> {
+  const { db, faultPoint, rules, techniques } = deps
+  const { version, batchSize, model } = await deps.activeAnnotator()
+  // Frames wait for a worker with other settings.
+  if (model !== rules.model) return []
+  const promptVersion = promptVersionOf(techniques, { style: deps.style, builds: rules.builds })
+  const groups = await findBatchable(db, { annotator: version, batchSize, model, promptVersion }, MAX_REQUESTS)
+  if (groups.length === 0) return []
   const requests: { videoId: string; frameIds: string[]; copyIds: string[] }[] = []
   for (const group of groups) requests.push(await withoutTwins(deps, group))
   const id = await openBatch(db, rules, requests)
-  if (id === undefined) return
+  if (id === undefined) return []
   faultPoint('batch-written')
-  const [batch] = (await openBatches(db)).filter((one) => one.id === id)
-  if (batch) await advance(deps, batch)
+  return advanceAll(
+    deps,
+    (await openBatches(db)).filter((one) => one.id === id),
+  )
 }
 
 /** Near-identical frames share one answer, as in a call. */
@@ -120,41 +151,45 @@ async function loadPictures({ db, store }: BatchDeps, ids: readonly string[]): P
 
 /** Takes a batch as many steps further as possible now. */
 async function advance(deps: RoundDeps, batch: Batch): Promise<void> {
-  const { db, endpoint, techniques, logger, faultPoint } = deps
-  let { status, fileId, providerId } = batch
+  const { db, endpoint, rules, logger } = deps
+  const ofOtherModel = batch.model !== rules.model
   try {
-    if (status === 'preparing') {
-      fileId = await endpoint.upload(await writeLines(deps, batch))
-      faultPoint('batch-uploaded')
-      await moveBatch(db, batch.id, {
-        status: 'uploaded',
-        fileId,
-        promptVersion: promptVersionOf(techniques, { style: deps.style, builds: deps.rules.builds }),
-      })
-      status = 'uploaded'
-    }
-    if (status === 'uploaded') {
-      // A process that died right here has created the batch already. A second one would be charged too.
-      providerId = (await endpoint.find(fileId!)) ?? (await endpoint.create(fileId!))
-      faultPoint('batch-created')
-      await moveBatch(db, batch.id, { status: 'sent', providerId })
-      logger.info({ batch: batch.id }, 'batch sent to the vision endpoint')
-      return
-    }
-    const state = await endpoint.state(providerId!)
+    if (batch.status !== 'sent') return await send(deps, batch)
+    const state = await endpoint.state(batch.providerId!)
     if (state.ended) await takeOver(deps, batch, state)
   } catch (error) {
-    if (!isRefusal(error)) throw error
-    // The provider refuses it. After the second batch its frames are asked about in the usual calls.
+    const { failureOf, unknownBatch } = await import('../vision/model/batches.ts')
+    const failure = failureOf(error)
+    if (failure === undefined) throw error
+    const sent = batch.status === 'sent'
+    if (Date.now() - batch.createdAt.getTime() < PATIENCE_MS[sent ? 'sent' : 'unsent'][failure])
+      throw sent && failure === 'refused' && !ofOtherModel ? unknownBatch(error) : error
+    // After the second batch its frames are asked about in the usual calls.
     logger.error({ err: error, batch: batch.id }, 'batch refused by the vision endpoint')
-    await endBatch(db, batch.id, 'refused', new Set())
+    await endBatch(db, batch.id, { outcome: 'refused', charged: sent, uncounted: ofOtherModel })
   }
 }
 
-/** A 4xx other than a rate limit or a timeout: the same request will be refused later too. */
-function isRefusal(error: unknown): boolean {
-  const status = error instanceof Error && 'status' in error ? Number(error.status) : 0
-  return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 429
+async function send(deps: RoundDeps, batch: Batch): Promise<void> {
+  const { db, endpoint, rules, techniques, style, logger, faultPoint } = deps
+  const { id, status, createdAt } = batch
+  const wanted = rules.batch && batch.model === rules.model
+  const drop = () => endBatch(db, id, { outcome: 'dropped', uncounted: true })
+  let fileId = batch.fileId!
+  if (status === 'preparing') {
+    if (!wanted) return drop()
+    fileId = await endpoint.upload(await writeLines(deps, batch))
+    faultPoint('batch-uploaded')
+    const promptVersion = promptVersionOf(techniques, { style, builds: rules.builds })
+    await moveBatch(db, id, { status: 'uploaded', fileId, promptVersion })
+  }
+  // A process that died right here has created the batch already. A second one would be charged too.
+  const made = await endpoint.find(fileId, createdAt)
+  if (!made && !wanted) return drop()
+  const providerId = made ?? (await endpoint.create(fileId))
+  faultPoint('batch-created')
+  await moveBatch(db, id, { status: 'sent', providerId })
+  logger.info({ batch: id }, 'batch sent to the vision endpoint')
 }
 
 async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
@@ -185,13 +220,20 @@ async function takeOver(
   { status, files }: { status: string; files: string[] },
 ): Promise<void> {
   const { db, endpoint, rules, logger, faultPoint } = deps
-  const { readBatchLine } = await import('../vision/model/batches.ts')
+  const { failureOf, readBatchLine } = await import('../vision/model/batches.ts')
   const { priceIn: input, priceOut: output } = rules
   const price = input === undefined || output === undefined ? undefined : { input, output }
   const requests = new Map((await requestsOf(db, batch.id)).map((request) => [lineId(batch, request.n), request]))
   const answered = new Set<number>()
+  let unread = false
   for (const file of files) {
-    for (const line of (await endpoint.download(file)).split('\n')) {
+    const text = await endpoint.download(file).catch((error: unknown) => {
+      if (failureOf(error) !== 'refused') throw error
+      logger.error({ err: error, batch: batch.id }, 'file of a batch cannot be read')
+      unread = true
+      return ''
+    })
+    for (const line of text.split('\n')) {
       const answer = line.trim() === '' ? undefined : readBatchLine(line, price)
       const request = answer && requests.get(answer.id)
       // When a request comes back twice, the first line counts.
@@ -201,7 +243,9 @@ async function takeOver(
       faultPoint('batch-answer-kept')
     }
   }
-  await endBatch(db, batch.id, status, answered)
+  // Frames of a batch that has ended are asked about again, unless their answers are in PostgreSQL.
+  await deps.flush?.()
+  await endBatch(db, batch.id, { outcome: status, answered, charged: unread, uncounted: batch.model !== rules.model })
   logger.info(
     { batch: batch.id, status, requests: requests.size, answered: answered.size },
     'batch came back from the vision endpoint',

@@ -1,54 +1,20 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { findAnnotator } from '../../src/library/annotator/active-annotator.ts'
-import { answerCache } from '../../src/library/annotator/answer-cache.ts'
 import { costsOf, expectedCostOfFrames } from '../../src/library/annotator/vision-spending.ts'
-import { openMediaStore } from '../../src/media/open-store.ts'
-import { openQueues } from '../../src/queue/queues.ts'
-import { reconcileJobs } from '../../src/workers/dispatch.ts'
-import { type BatchDeps, runBatches } from '../../src/workers/run-batches.ts'
 import { useClosing } from '../support/closing.ts'
 import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
+import { halfOf, openBatchService } from './batch-fixture.ts'
 import { addVideo, countOf, frameRows, videoRow } from './support.ts'
-import { openVisionService } from './vision-service.ts'
 
 let service: Service
 const close = useClosing()
 
-const HOUR = 3_600_000
 async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
-  const opened = await openVisionService(close, {
-    fake: { batches: {}, ...fake },
-    env: { VISION_BATCH: '1', ...env },
-    workerOptions: { batchMs: HOUR },
-  })
-  const { endpoint } = opened
+  const opened = await openBatchService(close, { fake, env })
   service = opened.service
-  const { stores, config, logger } = service
-  const queues = close(openQueues({ url: stores.redisUrl, prefix: stores.prefix, logger }))
-  const activeAnnotator = async () => (await findAnnotator(stores.db))!
-  const round = (faultPoint: BatchDeps['faultPoint'] = () => undefined) =>
-    runBatches({
-      db: stores.db,
-      store: openMediaStore(config),
-      rules: config.vision!,
-      activeAnnotator,
-      answers: answerCache(stores.db),
-      style: undefined,
-      logger,
-      faultPoint,
-    })
-  /** The jobs of what has come back. */
-  async function work() {
-    await reconcileJobs({ db: stores.db, queues, logger, activeAnnotator })
-    await service.drain()
-  }
-  return { endpoint, round, work }
+  return opened
 }
-
-/** A frame costs 500 tokens in and 180 out, a request 2000 more. In a batch all of it costs half. */
-const halfOf = (requests: number, frames: number) => (requests * 2_000 + frames * (500 + 1_800)) / 2e6
 
 const callsThatAre = (what: 'sent' | 'ok') =>
   countOf(service, sql`select count(*) as n from vision_calls where outcome = ${what}`)

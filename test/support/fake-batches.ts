@@ -5,6 +5,8 @@ export interface FakeBatchOptions {
   ends?: (batch: number) => 'completed' | 'expired' | 'failed' | 'cancelled'
   /** `twice`: its line comes back two times. */
   request?: (batch: number, n: number) => 'answered' | 'twice' | 'failed' | 'garbage' | 'missing'
+  /** The status that a request fails with, such as `POST /v1/files`; undefined where it succeeds. */
+  fails?: (request: string) => number | undefined
   /** Answers about the request's frames, by the bodies of the calls. */
   // biome-ignore lint/suspicious/noExplicitAny: requests are read field by field
   answer: (body: any) => { completion: object; images: string[] }
@@ -63,12 +65,25 @@ export function fakeBatches(options: FakeBatchOptions) {
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks).toString()
     const id = path.split('/')[3]
+    const failure = options.fails?.(`${request.method} ${path}`)
+    if (failure) {
+      reply(response, { error: { message: 'no' } }, failure)
+      return true
+    }
     if (path.endsWith('/content')) response.end(files.get(id!))
     else if (path.startsWith('/v1/files')) reply(response, { id: store(lineOfUpload(body)), object: 'file' })
     else if (id) reply(response, batches.find((batch) => batch.id === id)!)
     else if (request.method === 'POST') reply(response, create(JSON.parse(body).input_file_id))
-    else reply(response, { object: 'list', data: batches, has_more: false })
+    else reply(response, pageOf(new URL(request.url!, 'http://fake').searchParams))
     return true
+  }
+
+  /** Some batches, the newest first. */
+  function pageOf(asked: URLSearchParams): object {
+    const newest = batches.toReversed()
+    const from = newest.findIndex(({ id }) => id === asked.get('after')) + 1
+    const to = from + Number(asked.get('limit'))
+    return { object: 'list', data: newest.slice(from, to), has_more: newest.length > to }
   }
 
   function create(fileId: string): Batch {
@@ -95,7 +110,7 @@ function lineOfUpload(body: string): string[] {
   return body.split(/\r?\n/).filter((line) => line.startsWith('{"custom_id"'))
 }
 
-function reply(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' })
+function reply(response: ServerResponse, value: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify(value))
 }

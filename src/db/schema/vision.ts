@@ -78,8 +78,8 @@ export const visionBatchRequests = pgTable(
 )
 
 /**
- * How often a frame was in a batch. `open`: it is in one, so no other call asks about it. `again`: it waits for another
- * batch. `done`: whatever is still missing is asked for in the usual calls.
+ * How often a frame was in a batch since its description was last requested. `open`: it was put into one that does not
+ * count yet. `again`: it waits for another batch. `done`: whatever is still missing is asked for in the usual calls.
  */
 export const visionBatchFrames = pgTable('vision_batch_frames', {
   frameId: ofFrame().primaryKey(),

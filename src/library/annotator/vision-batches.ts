@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import { and, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { visionBatches, visionBatchFrames, visionBatchRequests } from '../../db/schema/vision.ts'
 import { AnnotatorUnavailable, VideoBudgetSpent } from '../../vision/annotator.ts'
@@ -40,30 +40,36 @@ export async function findBatchable(db: Db, target: BatchTarget, groups: number)
       from numbered n left join vision_batch_frames b on b.frame_id = n.id
      where (n.first or exists (
              select 1 from reannotations r where r.frame_id = n.id and r.annotator = ${target.annotator}))
-       and coalesce(b.state, 'again') = 'again' and not ${answered(sql`n.image_sha256`, target)}
+       and not ${inBatch(sql`n.id`, target.model)}
+       and b.state is distinct from 'done' and not ${answered(sql`n.image_sha256`, target)}
      group by video_id, added_at, part order by added_at, video_id, part limit ${groups}`)
   return rows.map((row) => ({ videoId: row.video_id, frameIds: row.ids }))
 }
 
-const answered = (sha: ReturnType<typeof sql>, { model, promptVersion }: BatchTarget) => sql`exists (
+const answered = (sha: SQL, { model, promptVersion }: Pick<BatchTarget, 'model' | 'promptVersion'>) => sql`exists (
   select 1 from vision_answers w
    where w.image_sha256 = ${sha} and w.model = ${model} and w.prompt = ${promptVersion})`
+
+/** SQL: a batch of this model that has not ended will answer the frame. Those of other models answer for themselves. */
+const inBatch = (frameId: SQL, model: string) => sql`${frameId} in (
+  select unnest(q.frame_ids || q.copy_ids) from vision_batches o join vision_batch_requests q on q.batch_id = o.id
+   where o.status <> 'ended' and o.model = ${model})`
 
 /** True while one of these frames is in a batch or waits for one: then no other call asks about them. */
 export async function waitForBatch(db: Db, target: BatchTarget, frameIds: readonly string[]): Promise<boolean> {
   const { rows } = await db.execute(sql`
     select 1 from frames f left join vision_batch_frames b on b.frame_id = f.id
      where f.id = any(${sql.param([...frameIds])}::text[])
-       and (b.state in ('open', 'again')
-            or (b.state is null and not ${answered(sql`f.image_sha256`, target)})) limit 1`)
+       and (${inBatch(sql`f.id`, target.model)}
+            or (b.state is distinct from 'done' and not ${answered(sql`f.image_sha256`, target)})) limit 1`)
   return rows.length > 0
 }
 
-/** Frames of a video that are in a batch now. */
-export async function framesInBatches(db: DbOrTx, videoId: string): Promise<Set<string>> {
-  const { rows } = await db.execute<{ id: string }>(sql`
-    select f.id from vision_batch_frames b join frames f on f.id = b.frame_id
-     where f.video_id = ${videoId} and b.state = 'open'`)
+/** Frames of a video that a batch of this model will answer. */
+export async function framesInBatches(db: DbOrTx, videoId: string, model: string): Promise<Set<string>> {
+  const { rows } = await db.execute<{ id: string }>(
+    sql`select f.id from frames f where f.video_id = ${videoId} and ${inBatch(sql`f.id`, model)}`,
+  )
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -116,7 +122,11 @@ async function setFrames(tx: DbOrTx, ids: readonly string[], state: 'open' | 'do
     .values(ids.map((frameId) => ({ frameId, attempts: 1, state })))
     .onConflictDoUpdate({
       target: visionBatchFrames.frameId,
-      set: { state, attempts: sql`${visionBatchFrames.attempts} + 1` },
+      // A row that is open here belongs to a batch of another model, or to one that was never sent: it does not count.
+      set: {
+        state,
+        attempts: sql`case when ${visionBatchFrames.state} = 'open' then 1 else ${visionBatchFrames.attempts} + 1 end`,
+      },
     })
 }
 
@@ -137,6 +147,17 @@ export async function moveBatch(db: Db, id: number, to: Partial<Omit<Batch, 'id'
   await db.update(visionBatches).set(to).where(eq(visionBatches.id, id))
 }
 
+export interface BatchEnd {
+  /** How the provider ended it, or why it was given up. */
+  outcome: string
+  /** Numbers of the requests that were answered. */
+  answered?: ReadonlySet<number>
+  /** True: requests without an answer may be charged, so they stay in the books. */
+  charged?: boolean
+  /** True: it was not sent, or is of a model that is no longer used. It does not count as one of a frame's batches. */
+  uncounted?: boolean
+}
+
 /**
  * Ends a batch and releases the reservations of requests without an answer. Their frames wait for another batch; after
  * the second batch they are asked about in the usual calls.
@@ -144,26 +165,25 @@ export async function moveBatch(db: Db, id: number, to: Partial<Omit<Batch, 'id'
 export async function endBatch(
   db: Db,
   id: number,
-  outcome: string,
-  answeredRequests: ReadonlySet<number>,
+  { outcome, answered = new Set(), charged = false, uncounted = false }: BatchEnd,
 ): Promise<void> {
   const requests = await requestsOf(db, id)
-  const open = requests.filter(({ n }) => !answeredRequests.has(n))
+  const open = requests.filter(({ n }) => !answered.has(n))
   const framesOf = (list: readonly BatchRequestRow[]) =>
     list.flatMap(({ frameIds, copyIds }) => [...frameIds, ...copyIds])
   await db.transaction(async (tx) => {
-    if (open.length > 0)
+    if (open.length > 0 && !charged)
       await tx.execute(sql`
         delete from vision_calls where outcome = 'sent'
            and id = any(${sql.param(open.map(({ callId }) => callId))}::bigint[])`)
     const openFrames = framesOf(open)
-    if (openFrames.length > 0)
+    if (openFrames.length > 0 && !uncounted)
       await tx
         .update(visionBatchFrames)
         .set({ state: sql`case when ${visionBatchFrames.attempts} < ${MAX_ATTEMPTS} then 'again' else 'done' end` })
         .where(inArray(visionBatchFrames.frameId, openFrames))
-    const doneFrames = framesOf(requests.filter(({ n }) => answeredRequests.has(n)))
-    if (doneFrames.length > 0)
+    const doneFrames = framesOf(requests.filter(({ n }) => answered.has(n)))
+    if (doneFrames.length > 0 && !uncounted)
       await tx.update(visionBatchFrames).set({ state: 'done' }).where(inArray(visionBatchFrames.frameId, doneFrames))
     await tx
       .update(visionBatches)

@@ -1,8 +1,15 @@
 import OpenAI, { toFile } from 'openai'
 import { z } from 'zod'
-import type { FrameAnnotation, FrameToAnnotate, TechniqueTerm, VideoContext } from '../annotator.ts'
+import type {
+  AnnotatorUnavailable,
+  FrameAnnotation,
+  FrameToAnnotate,
+  TechniqueTerm,
+  VideoContext,
+} from '../annotator.ts'
 import { parseAnswer, toAnnotation, tryParse } from './answer.ts'
 import { boundedFetch, toParameters, toReply } from './endpoint.ts'
+import { classify, misconfigured, shortMessage } from './endpoint-error.ts'
 import { nameOf, stripOf, toRequest } from './frame-batch.ts'
 import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage } from './images.ts'
@@ -86,7 +93,30 @@ type BatchState =
 const ENDED = new Set(['completed', 'failed', 'expired', 'cancelled'])
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 const TIMEOUT_MS = 5 * 60_000
+/** Batches of a page, and pages, that are searched for one that we created. */
 const LISTED = 100
+const MAX_PAGES = 50
+/** The provider's clock may be behind ours. */
+const CLOCK_MS = 60 * 60_000
+
+/**
+ * What a failed step means for its batch: it is refused later too, or it may succeed. An endpoint without batches
+ * answers 404 or 501. Undefined: it did not fail at the endpoint.
+ * @throws AnnotatorUnavailable when the key, the credit or the connection is the cause, not the batch
+ */
+export function failureOf(error: unknown): 'refused' | 'failed' | undefined {
+  if (!(error instanceof OpenAI.APIError)) return undefined
+  if (error.status === 404 || error.status === 501) return 'refused'
+  return classify(error).kind === 'failed' ? 'failed' : 'refused'
+}
+
+/** The endpoint refuses to tell about a batch that was sent. A key of another project has this effect. */
+export function unknownBatch(error: unknown): AnnotatorUnavailable {
+  return misconfigured(
+    `The vision endpoint does not know a batch that it was sent (${shortMessage(error)}). Set the ` +
+      'VISION_BASE_URL and VISION_API_KEY that sent it. Two days after it was made its frames go into another batch.',
+  )
+}
 
 export type BatchEndpoint = ReturnType<typeof openBatchEndpoint>
 
@@ -123,10 +153,17 @@ export function openBatchEndpoint({
       })
       return batch.id
     },
-    /** The batch that was made of this file; undefined without one. */
-    async find(fileId: string): Promise<string | undefined> {
-      const { data } = await client.batches.list({ limit: LISTED })
-      return data.find((batch) => batch.input_file_id === fileId)?.id
+    /** The batch that was made of this file, which is younger than `since`; undefined without one. Newest first. */
+    async find(fileId: string, since: Date): Promise<string | undefined> {
+      const oldest = (since.getTime() - CLOCK_MS) / 1000
+      let page = await client.batches.list({ limit: LISTED })
+      for (let n = 1; ; n++) {
+        const found = page.data.find((batch) => batch.input_file_id === fileId)
+        if (found) return found.id
+        const last = page.data.at(-1)
+        if (!last || last.created_at < oldest || n === MAX_PAGES || !page.hasNextPage()) return undefined
+        page = await page.getNextPage()
+      }
     },
     async state(batchId: string): Promise<BatchState> {
       const batch = await client.batches.retrieve(batchId)
