@@ -11,6 +11,7 @@ import {
   openBatch,
   openBatches,
   requestsOf,
+  withoutReplaced,
 } from '../library/annotator/vision-batches.ts'
 import { settleCall } from '../library/annotator/vision-spending.ts'
 import { loadFrames } from '../library/frames/frames.ts'
@@ -259,7 +260,8 @@ async function keepAnswers(
   { callId, videoId, frameIds }: BatchRequestRow,
   { usage, outcome, annotationsOf }: BatchAnswer,
 ): Promise<void> {
-  const pictures = new Map((await loadFrames(db, frameIds)).map((row) => [row.id, row.imageSha256]))
+  const kept = await withoutReplaced(db, frameIds)
+  const pictures = new Map((await loadFrames(db, kept)).map((row) => [row.id, row.imageSha256]))
   for (const { frameId, ...answer } of annotationsOf(frameIds, techniques)) {
     const imageSha256 = pictures.get(frameId)
     if (imageSha256 === undefined || answer.status !== 'annotated' || promptVersion === null) continue

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
-import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
+import { findAnnotator, findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { requestReannotation } from '../../src/library/frames/reannotation.ts'
+import { cancelVideo, retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { openPaidJournal } from '../../src/workers/paid-journal.ts'
 import { useClosing } from '../support/closing.ts'
 import { startCutOff } from '../support/cut-off.ts'
@@ -208,6 +210,64 @@ test('a batch whose state cannot be read does not hold up the others', async () 
   await round()
   await work()
   expect(await statusOf(first)).toBe('ready')
+})
+
+test('a re-annotation after a back-fill goes through batches too', async () => {
+  const { endpoint, service, round, work, addBackfill, finish, statusOf, db } = await open()
+  const video = await addBackfill(8)
+  await round()
+  await finish()
+  expect(await statusOf(video)).toBe('ready')
+  await db.execute(sql`delete from vision_answers`)
+  expect(await requestReannotation(db, (await findAnnotator(db))!.version, { again: true })).toBe(8)
+  await work()
+  await round()
+  expect(endpoint.batches.batches).toHaveLength(2)
+  await finish()
+  expect(await countOf(service, sql`select count(*) as n from reannotations`)).toBe(0)
+  expect(endpoint.calls).toHaveLength(0)
+})
+
+test('settings that change while frames wait let them go into batches again', async () => {
+  const { service, endpoint, round, work, restart, addBackfill, finish, statusOf } = await open({
+    request: (batch) => (batch < 2 ? 'missing' : 'answered'),
+  })
+  const video = await addBackfill(8)
+  await round()
+  await finish()
+  endpoint.batches.end()
+  await round()
+  const next = { ...service.config.vision!, model: 'next-vl' }
+  await restart(next)
+  await work()
+  await until(async () => {
+    await round(undefined, { rules: next })
+    return endpoint.batches.batches.length === 3
+  })
+  endpoint.batches.end()
+  await until(async () => {
+    await round(undefined, { rules: next })
+    await work()
+    return (await statusOf(video)) === 'ready'
+  })
+  expect(endpoint.calls).toHaveLength(0)
+})
+
+test('an image that is replaced while its frame is in a batch does not get the answer about the old one', async () => {
+  const { service, endpoint, round, work, addBackfill, finish, statusOf, db } = await open()
+  const video = await addBackfill(8)
+  await round()
+  // The next extraction finds another image than this one.
+  await db.execute(sql`update frames set image_sha256 = ${'0'.repeat(64)} where t_ms = 0`)
+  await cancelVideo(db, video)
+  await retryVideo(db, video)
+  await work()
+  await finish()
+  const about = sql`image_sha256 = (select image_sha256 from frames where t_ms = 0)`
+  expect(await countOf(service, sql`select count(*) as n from vision_answers where ${about}`)).toBe(0)
+  await finish()
+  expect(await statusOf(video)).toBe('ready')
+  expect(endpoint.batches.batches).toHaveLength(2)
 })
 
 test('answers that PostgreSQL could not take when they came are there before the frames are asked about', async () => {

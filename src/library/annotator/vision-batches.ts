@@ -65,6 +65,25 @@ export async function waitForBatch(db: Db, target: BatchTarget, frameIds: readon
   return rows.length > 0
 }
 
+/** Lets these frames go into batches again, as if they had been in none. Those that are in one stay in it. */
+export async function forgetBatches(tx: DbOrTx, frameIds: SQL): Promise<void> {
+  await tx.execute(sql`delete from vision_batch_frames where state <> 'open' and frame_id in (${frameIds})`)
+}
+
+/** The same for frames whose image was replaced. The answer of a batch that they are in is not about the new image. */
+export async function forgetReplaced(tx: DbOrTx, frameIds: SQL): Promise<void> {
+  await tx.execute(sql`delete from vision_batch_frames where frame_id in (${frameIds})`)
+}
+
+/** Of the frames of a batch, those whose image is still the one that was sent. */
+export async function withoutReplaced(db: DbOrTx, frameIds: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .select({ id: visionBatchFrames.frameId })
+    .from(visionBatchFrames)
+    .where(inArray(visionBatchFrames.frameId, [...frameIds]))
+  return rows.map(({ id }) => id)
+}
+
 /** Frames of a video that a batch of this model will answer. */
 export async function framesInBatches(db: DbOrTx, videoId: string, model: string): Promise<Set<string>> {
   const { rows } = await db.execute<{ id: string }>(
