@@ -2,7 +2,7 @@ import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/active-annotator.ts'
-import { waitForBatch } from '../library/annotator/vision-batches.ts'
+import { type BatchTarget, hasAnswers, waitForBatch } from '../library/annotator/vision-batches.ts'
 import { isVideoBudgetSpent, openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
@@ -87,19 +87,27 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
 }
 
 /** With VISION_BATCH back-fills wait for a batch. Its answers are then in the cache. */
-async function waitsForBatch({ db, annotator, spending }: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
-  if (!spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
+async function waitsForBatch(deps: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
+  if (!deps.spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
+  const ids = rows.map(({ id }) => id)
+  return waitForBatch(deps.db, await targetOf(deps), ids)
+}
+
+/** Answers that are paid for are taken, whatever is left of the video's budget. */
+async function cannotPay(deps: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]): Promise<boolean> {
+  const { db, spending } = deps
+  if (!spending || !(await isVideoBudgetSpent(db, spending.rules, video.id))) return false
+  const ids = rows.map(({ id }) => id)
+  return !(await hasAnswers(db, await targetOf(deps), ids))
+}
+
+async function targetOf({ db, annotator, spending }: AnnotateDeps): Promise<BatchTarget> {
   const { version, batchSize, model } = annotator
   const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), {
-    style: spending.style,
-    builds: spending.rules.builds ?? false,
+    style: spending?.style,
+    builds: spending?.rules.builds ?? false,
   })
-  const target = { annotator: version, batchSize, model, promptVersion }
-  return waitForBatch(
-    db,
-    target,
-    rows.map(({ id }) => id),
-  )
+  return { annotator: version, batchSize, model, promptVersion }
 }
 
 function takesAnswers(video: VideoRow, wanted: string): boolean {
@@ -140,8 +148,9 @@ async function describe(
     const measured = await deps.measuringAnnotator?.annotate(context, rest, { signal, techniques })
     return { annotations: rest.map((frame) => unpaid(frame, measured?.annotations)) }
   }
-  const spent = spending !== undefined && (await isVideoBudgetSpent(db, spending.rules, video.id))
-  const { annotations } = await (spent ? measure() : pay().catch(unlessSpent(measure)))
+  const { annotations } = await ((await cannotPay(deps, video, given.rows))
+    ? measure()
+    : pay().catch(unlessSpent(measure)))
   faultPoint('annotate-answered')
   await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost.map(imageMissing)])
   faultPoint('annotate-recorded')

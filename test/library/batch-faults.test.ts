@@ -270,6 +270,19 @@ test('an image that is replaced while its frame is in a batch does not get the a
   expect(endpoint.batches.batches).toHaveLength(2)
 })
 
+test('answers of a batch that used up the video’s budget are taken', async () => {
+  // A request of eight frames costs $0.0102 in a batch.
+  const { round, addBackfill, finish, statusOf, subjects, endpoint } = await open({}, { VISION_BUDGET_VIDEO: '0.01' })
+  const video = await addBackfill(16)
+  await round()
+  await finish()
+  expect(await statusOf(video)).toBe('ready')
+  expect(endpoint.batches.paid.size).toBeGreaterThan(0)
+  expect((await subjects(video)).filter((subject) => subject === 'ui').length).toBeGreaterThanOrEqual(
+    endpoint.batches.paid.size,
+  )
+})
+
 test('answers that PostgreSQL could not take when they came are there before the frames are asked about', async () => {
   const { endpoint, service, round, work, addBackfill, statusOf, db } = await open()
   const video = await addBackfill(8)

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
+import { findAnnotator, findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../../src/library/annotator/answer-cache.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { sharedLimit } from '../../src/queue/shared-limit.ts'
 import { openWorker } from '../../src/workers/main.ts'
@@ -133,6 +134,23 @@ test(
     expect((await frameRows(service, next))[0]).toMatchObject({ subject: 'ui' })
   },
 )
+
+test('a re-annotation is not cut short by what the ingestion cost', async () => {
+  const endpoint = await open({}, { VISION_BUDGET_VIDEO: '0.03', VISION_CONCURRENCY: '1' })
+  const { db } = service.stores
+  const video = await addVideo(service, 8)
+  await service.drain()
+  // The video has cost $0.02, and one more call would use up its budget.
+  await db.execute(sql`delete from vision_answers`)
+  for (let n = 0; n < 3; n++) {
+    await requestReannotation(db, (await findAnnotator(db))!.version, { videoId: video, again: true })
+    await service.drain()
+    await db.execute(sql`delete from vision_answers`)
+  }
+  expect(await countOf(service, sql`select count(*) as n from annotations where status = 'annotated'`)).toBe(8)
+  expect(await countOf(service, sql`select count(*) as n from annotations where status = 'failed'`)).toBe(0)
+  expect(endpoint.calls).toHaveLength(4)
+})
 
 test('over the day’s budget everything waits, with one status', async () => {
   const endpoint = await open({}, { VISION_BUDGET_DAY: '0.01' })

@@ -65,6 +65,14 @@ export async function waitForBatch(db: Db, target: BatchTarget, frameIds: readon
   return rows.length > 0
 }
 
+/** True when the answer to one of these frames is kept. */
+export async function hasAnswers(db: Db, target: BatchTarget, frameIds: readonly string[]): Promise<boolean> {
+  const { rows } = await db.execute(sql`
+    select 1 from frames f where f.id = any(${sql.param([...frameIds])}::text[])
+       and ${answered(sql`f.image_sha256`, target)} limit 1`)
+  return rows.length > 0
+}
+
 /** Lets these frames go into batches again, as if they had been in none. Those that are in one stay in it. */
 export async function forgetBatches(tx: DbOrTx, frameIds: SQL): Promise<void> {
   await tx.execute(sql`delete from vision_batch_frames where state <> 'open' and frame_id in (${frameIds})`)

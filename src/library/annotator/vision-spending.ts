@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { VisionConfig } from '../../config.ts'
 import { type Db, type DbOrTx, VISION_BOOKS_LOCK } from '../../db/client.ts'
+import { videos } from '../../db/schema/videos.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
@@ -23,7 +24,7 @@ export interface BooksOptions {
   rules: SpendingRules
   /** The video that the calls are about. */
   videoId: string
-  /** True: the calls do not count against the video, whose budget and costs are for its ingestion. */
+  /** True: the calls describe no frame (an evaluation). They count neither against the video nor among its costs. */
   apart?: boolean
   /** Settles a reserved call (default: now, in the database). */
   settle?: (id: number, call: AnnotatorCall) => Promise<void>
@@ -97,13 +98,17 @@ async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | 
     )
 }
 
-/** True when the calls for a video, including those without an answer, have used up its budget. */
+/**
+ * True when the calls for a video, including those without an answer, have used up the budget of its ingestion. A ready
+ * video is described again because somebody asked for it and was told the cost: only the day's budget holds.
+ */
 export async function isVideoBudgetSpent(
   db: DbOrTx,
   { budgetPerVideo }: Pick<SpendingRules, 'budgetPerVideo'>,
   videoId: string | undefined,
 ): Promise<boolean> {
   if (budgetPerVideo === undefined || videoId === undefined) return false
+  if ((await db.$count(videos, and(eq(videos.id, videoId), eq(videos.status, 'ready')))) > 0) return false
   return (await costsOf(db, videoId)).cost_usd >= budgetPerVideo
 }
 
