@@ -254,6 +254,7 @@ async function requireEmpty(client: pg.ClientBase): Promise<void> {
 const SET_UP = [
   ['webhooks', 'webhook_endpoints', 'true'],
   ['keys', 'api_keys', `name <> 'first start'`],
+  ['connected apps', 'grants', 'true'],
   [
     'changed techniques',
     'events',

@@ -48,6 +48,8 @@ async function compareRows(before: pg.Client, after: pg.Client): Promise<void> {
   for (const table of await loadTables(before)) {
     // Its only row is about the cluster.
     if (table.name === 'event_log') continue
+    // Newer migrations add consumers.
+    if (table.name === 'checkpoints' && !isSameSchema) continue
     const [one, other] = await Promise.all([before, after].map((client) => sumOf(client, table, isSameSchema)))
     if (one !== other)
       throw new BackupFailure(`The copy of ${table.name} differs (${one}, ${other}). Nothing was changed.`)

@@ -33,7 +33,7 @@ import {
 } from './manifest.ts'
 import { takePlace } from './place.ts'
 import { decompress, linesOf, type Progress, putCompressed } from './streams.ts'
-import { copyTarget, loadSequences, loadTables, withClient } from './tables.ts'
+import { copyTarget, loadSequences, loadTables, type Table, withClient } from './tables.ts'
 
 export interface BackupOptions {
   databaseUrl: string
@@ -133,7 +133,7 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
     )
     tables.push({ table: table.name, columns: table.columns, ...stored, rows: rows.rowCount })
   }
-  const named = client.query(copyTo(`copy (${NAMED_FILES}) to stdout`))
+  const named = client.query(copyTo(`copy (${namedFiles(list)}) to stdout`))
   await putCompressed(place, wantedKey(name), named)
   const sequences = await loadSequences(client)
   const { rows: server } = await client.query<{ server_version: string }>('show server_version')
@@ -143,15 +143,17 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
   return { migrations, tables, sequences, postgres: server[0]!.server_version, wanted: named.rowCount }
 }
 
-/** The keys of all files that the snapshot's rows name. */
-const NAMED_FILES = `
-  select key from (
-    select image_key as key from frames
-    union select thumb_key from frames
-    union select build_key from frames where build_key is not null
-    union select loop_key from frames where loop_key is not null
-    union select upload_key from videos where upload_key is not null) files
-   order by key collate "C"`
+const NAMING = { frames: ['image_key', 'thumb_key', 'build_key', 'loop_key'], videos: ['upload_key'] }
+
+/** SQL: the keys of all files that the snapshot's rows name. An older schema lacks some of the columns. */
+function namedFiles(tables: readonly Table[]): string {
+  const named = Object.entries(NAMING).flatMap(([name, naming]) => {
+    const columns = tables.find((table) => table.name === name)?.columns ?? []
+    const known = naming.filter((column) => columns.includes(column))
+    return known.map((column) => `select ${column} as key from ${name} where ${column} is not null`)
+  })
+  return `select key from (${named.join(' union ')}) files order by key collate "C"`
+}
 
 /** The list of files that the snapshot's rows name. It exists only while the backup runs. */
 function wantedKey(name: string): string {
