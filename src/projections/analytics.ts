@@ -3,7 +3,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { Cursor, EventType } from '../events/catalogue.ts'
 import { checkpointOf } from '../events/consume.ts'
 
-/** The name of the checkpoint. A migration deletes it with each change of the counting, which then begins again. */
+/** The name of the checkpoint. A new name counts from the beginning of the log, where another way must reach back. */
 export const ANALYTICS = 'analytics'
 
 /** Events per transaction. While it writes it holds back other readers of the log: about a second at this size. */
@@ -203,9 +203,9 @@ function writeFigures(counted: SQL): SQL {
            case when type = 'video.failed' then data->>'code' else '' end, count(*), null::numeric
       from e where type in ${listOf(Object.keys(COUNTED))} group by 1, 2, 3
     union all
-    select day, 'active_accounts', '', count(account_id), null::numeric
-      from (select distinct day, case when ${BY_OWNER} then account_id end as account_id from (${counted}) e
-             where type in ${listOf(ACTS)}) a
+    select day, 'active_accounts', '', count(*), null::numeric
+      from (select distinct day, account_id from (${counted}) e
+             where type in ${listOf(ACTS)} and account_id is not null and ${BY_OWNER}) a
      group by day
     union all
     select day, 'stages', s->>'stage', count(*), sum((s->>'seconds')::numeric)
