@@ -47,11 +47,13 @@ test('the hash of an unlisted video that is given later is what a retry fetches'
   const { video } = await submit(bare)
   const { id, revision } = video
   await recordFailure(db, { id, revision, code: 'source_not_found', message: 'The video is private.' })
-  const again = await submit(`${bare}/abcdef0123`)
+  const whole = { sourceUrl: `${bare}/abcdef0123` }
+  const again = await submit(whole.sourceUrl)
   expect(again).toMatchObject({ created: false, video: { id, status: 'failed' } })
-  expect(await retryVideo(db, id)).toMatchObject({ sourceUrl: `${bare}/abcdef0123` })
-  // What is queued keeps its address.
-  expect(await submit(bare)).toMatchObject({ video: { sourceUrl: `${bare}/abcdef0123` } })
+  // Pages show the address without it.
+  expect(await submit(bare)).toMatchObject({ created: false, video: whole })
+  expect(await retryVideo(db, id)).toMatchObject(whole)
+  expect(await submit(bare)).toMatchObject({ video: whole })
 })
 
 test('how a video is fetched is told by its address, not by where it is said to have been published', async () => {

@@ -41,8 +41,8 @@ interface VideoSubmission {
 }
 
 /**
- * Queues a video. A repeated source returns the same video, and appends no event. Only the address of one that failed
- * is replaced: an unlisted video can be reached with its hash alone.
+ * Queues a video. A repeated source returns the same video, and appends no event. Only one that failed gets an address
+ * that says more: an unlisted video can be reached with its hash alone.
  */
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
@@ -79,8 +79,9 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
     }
     const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, sourceKey))
     if (!existing) throw new Error('the video was deleted while it was submitted')
-    const mendsAddress = existing.status === 'failed' && existing.sourceUrl !== sourceUrl
-    return { video: mendsAddress ? await setVideo(tx, id, { sourceUrl }) : existing, created: false }
+    const saysMore = sourceUrl?.startsWith(`${existing.sourceUrl}/`) ?? false
+    const isMended = existing.status === 'failed' && saysMore
+    return { video: isMended ? await setVideo(tx, id, { sourceUrl }) : existing, created: false }
   })
 }
 

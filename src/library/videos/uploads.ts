@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, sql } from 'drizzle-orm'
+import pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import { uploadParts, uploads, type VideoRow } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -143,36 +143,32 @@ export async function putPart(
 
 /** A proxy waits a little longer for an answer: a minute as a rule. */
 const TURN_MS = 50_000
-const LOOK_EVERY_MS = 500
 
 /**
  * Runs `act` in the turn of an upload, one at a time over all processes: who waited too little for a finish sends it
- * again. Those who wait hold no connection. @throws AppError unavailable where the turn does not come in time.
+ * again. The lock has a connection of its own, because `act` uses those of the pool.
+ * @throws AppError unavailable where the turn does not come in time.
  */
 export async function inTurnOfUpload<T>(db: Db, id: string, act: () => Promise<T>): Promise<T> {
-  const key = [`upload ${id}`]
-  for (let waited = 0; waited <= TURN_MS; waited += LOOK_EVERY_MS) {
-    if (waited > 0) await sleep(LOOK_EVERY_MS)
-    const session = await db.$client.connect()
-    let lost: Error | undefined
-    try {
-      const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', key)
-      if (!rows[0].taken) continue
-      try {
-        return await act()
-      } finally {
-        // The lock lives as long as its connection, which is closed where it cannot be given back.
-        await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', key).catch((error: Error) => {
-          lost = error
-        })
-      }
-    } finally {
-      session.release(lost)
-    }
+  const session = new pg.Client({ ...db.$client.options, statement_timeout: 0, lock_timeout: TURN_MS })
+  // Whoever waits is told by the query. A join goes on without the lock, which only saves a second join.
+  session.on('error', () => undefined)
+  try {
+    await session.connect()
+    await session.query('select pg_advisory_lock(hashtextextended($1, 0))', [`upload ${id}`]).catch(refuseLate)
+    return await act()
+  } finally {
+    await session.end()
   }
+}
+
+function refuseLate(error: Error): never {
+  if (!('code' in error) || error.code !== LOCK_TIMEOUT) throw error
   const message = 'The parts of this upload are still joined. Send the finish again in a few seconds.'
   throw new AppError('unavailable', message, { retryAfterSec: 5 })
 }
+
+const LOCK_TIMEOUT = '55P03'
 
 /**
  * Joins the parts and queues the video. The same bytes give the same video, as with every submission. A repeat gives
@@ -193,7 +189,7 @@ export async function finishUpload(
   const { details } = await requireUpload(db, whose)
   const joining = joinParts(db, store, { upload, details: details as SubmissionDetails, maxBytes: whose.maxBytes })
   const found = await joining.catch(async (error: unknown) => {
-    // A repeat that came while the first still joined may find the parts deleted.
+    // Where the lock was lost with its connection, another join may have deleted the parts.
     const { videoId } = await requireUpload(db, whose)
     if (videoId === null) throw error
     return { video: await requireVideo(db, videoId), created: false }
