@@ -28,7 +28,7 @@ export function cleanLines(value: string): string {
 }
 
 /** In characters as people and JSON Schema count them: one beyond the basic plane, such as an emoji, is one. */
-export function lengthOf(text: string): number {
+export function characterCount(text: string): number {
   return [...text].length
 }
 

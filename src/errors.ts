@@ -76,10 +76,10 @@ export class MediaError extends Error {
 
 /** The first fault of each place: what follows, such as the length of a text where a list is due, leads astray. */
 export function firstOfEach<I extends z.core.$ZodIssue>(issues: readonly I[]): I[] {
-  const isKnown = new Set<string>()
+  const known = new Set<string>()
   return issues.filter(({ code, path }) => {
     const place = `${code === 'unrecognized_keys' ? code : ''} ${path.join('.')}`
-    return !isKnown.has(place) && isKnown.add(place)
+    return !known.has(place) && known.add(place)
   })
 }
 

@@ -156,7 +156,7 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
     ...(report.images_missing > 0 ? [`! ${report.images_missing} images are missing. See frames storage check.`] : []),
     ...(secrets.missing.length === 0
       ? []
-      : [`! Webhooks wait for their secrets: add the key ${secrets.missing.join(', ')} to SECRETS_KEY.`]),
+      : [`! Webhooks and apps wait for their secrets: add the key ${secrets.missing.join(', ')} to SECRETS_KEY.`]),
   ])
 }
 

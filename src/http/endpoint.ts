@@ -25,7 +25,7 @@ export interface Operation {
   tag: string
   summary: string
   description?: string
-  /** The query by its table; `{}` refuses every parameter. Without a table one with a key refuses them too. */
+  /** The query by its table; `{}` refuses every parameter. An operation with a key refuses them without a table too. */
   parameters?: Parameters
   /** The JSON body. */
   body?: z.ZodType

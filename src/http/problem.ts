@@ -55,7 +55,7 @@ export function toAppError(error: unknown): AppError {
     return new AppError('unsupported_media_type', 'This encoding is not supported. Send UTF-8, plain or gzipped.')
   if (type === 'request.aborted')
     return new AppError('invalid_request', 'The request ended before its body was complete. Send it again.')
-  if (sqlStateOf(error, UNSTORABLE))
+  if (sqlStateOf(error, UNSTORABLE_TEXT))
     return new AppError('invalid_request', 'A value contains the character NUL, which cannot be stored. Remove it.')
   if (error instanceof URIError || status === 400)
     return new AppError('invalid_request', 'The URL or the body cannot be read. Check its encoding.')
@@ -94,7 +94,7 @@ const LISTED: Readonly<Record<string, string>> = {
 
 /** A short request can hold many faults; the answer lists this many. */
 const MAX_FAULTS = 20
-const UNSTORABLE = ['22021', '22P05']
+const UNSTORABLE_TEXT = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
 const LOCK_TIMEOUT = ['55P03']
 const DISK_FULL = ['53100', 'ENOSPC', 'EDQUOT']

@@ -136,6 +136,7 @@ interface Compared {
   luma: number
 }
 
+/** As `hashDistance` within the limit, without reading text: thousands are compared for one page. */
 function isSame(one: Compared, other: Compared): boolean {
   if (Math.abs(one.luma - other.luma) > SAME_LUMA) return false
   let bits = 0

@@ -132,8 +132,8 @@ export function toSteps(
     given.map(({ within_sec = USUAL.to, query = '', ...filters }) => {
       const to = Number(within_sec)
       if (!(to >= 0 && to <= MOST_SEC)) throw invalid('steps', `steps: within_sec is 0 to ${MOST_SEC} seconds`)
-      const given = Object.entries(filters).filter(([, value]) => value !== undefined)
-      const words = Object.fromEntries(given.map(([name, value]) => [name, value as string]))
+      const entries = Object.entries(filters).filter(([, value]) => value !== undefined)
+      const words = Object.fromEntries(entries.map(([name, value]) => [name, value as string]))
       return { ...toStep({ ...words, q: String(query) }), gap: { from: 0, to } }
     }),
   ).steps

@@ -110,7 +110,8 @@ interface FilmsData extends ReturnType<typeof findFilms> {
 function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const unmeasured = html`No film has this measure yet. <code>frames reextract</code> measures old ones.`
-  const none = html`<p class="empty">${narrowed.size > 0 ? 'No film is within these bounds.' : unmeasured}</p>`
+  const unfit = 'No film has these. Leave out a filter or a bound.'
+  const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`

@@ -38,10 +38,21 @@ import { wallRouter } from './wall-page.ts'
 /** What signed-in people see and do. */
 const FOR_PEOPLE = [
   addConsent,
-  ...[addCollectionPages, addSaveActions, addBoardActions, addPinActions, addExports],
-  ...[addVideoPages, addNewVideos, addReviewPages, addTechniquePages, addAccountPages, addAnalyticsPage, addSystemPage],
+  addCollectionPages,
+  addSaveActions,
+  addBoardActions,
+  addPinActions,
+  addExports,
+  addVideoPages,
+  addNewVideos,
+  addReviewPages,
+  addTechniquePages,
+  addAccountPages,
+  addAnalyticsPage,
+  addSystemPage,
   addDrafts,
-  ...[addKeyPages, addAccountEnd],
+  addKeyPages,
+  addAccountEnd,
 ]
 
 export interface PagesDeps extends Omit<PageDeps, 'assets' | 'pages' | 'viewerOf' | 'mailer' | 'printLink'> {

@@ -19,7 +19,7 @@ const KEPT = [
     '30 days after a key ended',
   ],
   ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
-  ['Apps that you let in, and what they may do', 'Until you disconnect them'],
+  ['Apps that you let in, and what they may do', 'Until you disconnect them; a day if they never come for a token'],
   ['What apps asked to be told of', 'A day, unless they renew it'],
   ['Your unfinished uploads', '24 hours'],
   ['Your drafts: measures and text; no picture, and the file only until it is measured', '24 hours at most'],

@@ -29,7 +29,7 @@ const EARLY_WAIT_MS = 2_000
 /** The other connections of the pool stay free for everything else that a worker does. */
 const SEARCHES_AT_ONCE = 2
 /** A question that waits longer is asked again under a later lease. */
-const SEARCH_WAIT_MS = 20_000
+const SEARCH_WAIT_MS = 5_000
 
 /**
  * Tells apps of what they asked for. Any number of processes may run it: each leases a subscription while it sends, so

@@ -240,7 +240,7 @@ test('films have a page, and a page that compares them', async () => {
   expect([most, least! > most!]).toEqual([2, true])
   const alone = await page(`/compare?videos=${brisk}`)
   expect([alone.status, alone.text]).toEqual([400, expect.stringContaining('Choose two to six films')])
-  expect((await page('/films?min=shots:900')).text).toContain('No film is within these bounds.')
+  expect((await page('/films?min=shots:900')).text).toContain('No film has these. Leave out a filter or a bound.')
   expect((await page('/compare')).status).toBe(400)
   expect((await page('/films?sort=speed')).status).toBe(400)
 })

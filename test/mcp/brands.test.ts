@@ -29,6 +29,15 @@ test('a brand is read as the library spells it, beside others, left out, and in 
   expect(ids(shouted.structuredContent.frames)).toEqual(ids(spelled.structuredContent.frames))
 })
 
+test('many unknown brands take few searches and lines; no brand is both asked for and left out', async () => {
+  const { call } = library
+  const many = await call('browse_frames', { author: Array.from({ length: 50 }, (_, n) => `Nobody ${n}`) })
+  expect(many.structuredContent.notes.filter((note: string) => note.includes('no brand is called'))).toHaveLength(5)
+  expect(many.text).toContain('45 more names of brands are unknown as they are written')
+  const both = await call('browse_frames', { author: 'Northwind', not: { author: 'NORTHWIND' } })
+  expect(both.text).toContain('author asks for "Northwind", and not leaves it out')
+})
+
 test('what a filter to leave out cannot be is named, with what it may be', async () => {
   for (const [not, said] of [
     [{ mood: 'calm' }, 'not (got an object): no filter mood; subject, surface'],

@@ -168,14 +168,14 @@ describe('a poll', () => {
     const board = await createBoard(service.stores.db, { accountId: person.accountId, name: 'Openings' })
     const from = (await ask('events/poll', { name: 'board.changed' }, access_token)).json.result.cursor
     await updateBoard(service.stores.db, { accountId: person.accountId, boardId: board.id, name: 'Endings' })
-    const { events } = (await ask('events/poll', { name: 'board.changed', cursor: from }, access_token)).json.result
-    expect(events).toMatchObject([
-      { data: { board_id: board.id, change: 'renamed', actor: { self: true } }, name: 'board.changed' },
-    ])
+    const toldTo = async (token: string) =>
+      (await ask('events/poll', { name: 'board.changed', cursor: from }, token)).json.result.events
+    const renamed = { data: { board_id: board.id, change: 'renamed', actor: { self: true } }, name: 'board.changed' }
+    // A transaction of another test, begun before, holds an event back for a moment.
+    await expect.poll(() => toldTo(access_token)).toMatchObject([renamed])
     person = await service.person('stranger@example.com')
     const { access_token: other } = await tokenOf()
-    const theirs = await ask('events/poll', { name: 'board.changed', cursor: from }, other)
-    expect(theirs.json.result.events).toEqual([])
+    expect(await toldTo(other)).toEqual([])
     const named = await ask('events/poll', { name: 'board.changed', arguments: { board_id: board.id } }, other)
     expect(named.json.error).toMatchObject({ code: -32011 })
   })

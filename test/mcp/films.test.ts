@@ -112,6 +112,7 @@ test('a brand is found in any spelling, and a list of films names its own argume
   const found = await call('find_films', { author: 'ATLAS' })
   expect(found.structuredContent.films).toMatchObject([{ id: long }])
   expect(found.text).toContain('(author read as "Atlas")')
+  expect(found.structuredContent.notes).toEqual(['(author read as "Atlas")'])
   const nobody = await call('find_films', { author: 'Nobody' })
   expect(nobody.text).toMatch(/no brand is called "Nobody".*\nNo film has these/)
   for (const [args, said] of [

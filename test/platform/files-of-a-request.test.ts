@@ -96,7 +96,7 @@ const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; 
     ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui', 'chart'][n]}` }),
   },
   'the wall in a browser': { most: 28, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
-  'a save': { most: 17, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
+  'a save': { most: 18, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     most: 35,
     ask: (n) => ({

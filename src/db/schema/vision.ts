@@ -51,7 +51,7 @@ export const visionBatches = pgTable(
     promptVersion: text('prompt_version'),
     fileId: text('file_id'),
     providerId: text('provider_id'),
-    /** How the provider ended it: `completed`, `expired`, … */
+    /** How the provider ended it (`completed`, `expired`, …), or why we did: `dropped`, `refused`. */
     outcome: text(),
     createdAt: at('created_at').notNull().defaultNow(),
     endedAt: at('ended_at'),

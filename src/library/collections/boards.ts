@@ -1,5 +1,5 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
-import { cleanLines, cleanText, lengthOf } from '../../clean-text.ts'
+import { characterCount, cleanLines, cleanText } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -49,7 +49,7 @@ const boardColumns = sql.raw(`b.id, b.name, b.description, b.item_count as "item
 /** @throws AppError invalid_request. */
 function parseBoardName(text: string): string {
   const name = cleanText(text)
-  if (name === '' || lengthOf(name) > MAX_BOARD_NAME || /\p{Cc}/u.test(text.trim()) || !text.isWellFormed())
+  if (name === '' || characterCount(name) > MAX_BOARD_NAME || /\p{Cc}/u.test(text.trim()) || !text.isWellFormed())
     throw invalid('name', `A board's name has 1 to ${MAX_BOARD_NAME} characters and stands on one line.`)
   return name
 }
@@ -307,7 +307,7 @@ export interface BoardChanges {
 
 function parseDescription(text: string | null): string | null {
   const description = cleanLines(text ?? '')
-  if (lengthOf(description) > MAX_BOARD_DESCRIPTION)
+  if (characterCount(description) > MAX_BOARD_DESCRIPTION)
     throw invalid('description', `A description has at most ${MAX_BOARD_DESCRIPTION} characters.`)
   return description === '' ? null : description
 }

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { cleanLines, lengthOf } from '../../clean-text.ts'
+import { characterCount, cleanLines } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
@@ -300,7 +300,7 @@ async function pinnedAmong(tx: Tx, boardId: string, frameIds: readonly string[])
 
 function parseNote(text: string | null): string | null {
   const note = cleanLines(text ?? '')
-  if (lengthOf(note) > MAX_NOTE) throw invalid('note', `A note has at most ${MAX_NOTE} characters.`)
+  if (characterCount(note) > MAX_NOTE) throw invalid('note', `A note has at most ${MAX_NOTE} characters.`)
   return note === '' ? null : note
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { cleanText, lengthOf } from '../../clean-text.ts'
+import { characterCount, cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
@@ -33,7 +33,7 @@ function cleanTexts<T extends Partial<NewTechnique>>(technique: T): T {
     if (given[field] === undefined) continue
     const text = cleanText(given[field])
     given[field] = text
-    if (text === '' || lengthOf(text) > MAX_TECHNIQUE[field])
+    if (text === '' || characterCount(text) > MAX_TECHNIQUE[field])
       throw invalid(field, `A technique's ${field} has 1 to ${MAX_TECHNIQUE[field]} characters.`)
   }
   if ((given.aliases?.length ?? 0) > MAX_TECHNIQUE.aliases)

@@ -10,7 +10,7 @@ import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolContext } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
-import { type LibraryToolDeps, readBrand, videoIdOf, videoReference } from './library.ts'
+import { type LibraryToolDeps, spellBrands, videoIdOf, videoReference } from './library.ts'
 
 export function filmTools(deps: LibraryToolDeps): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
@@ -196,20 +196,17 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       const shelf = await deps.films.shelf()
       const { limit, cursor: after, sort, order, author, min, max, like, by: view, part } = args
       if (like !== undefined) return withEnds({ ...deps, charge }, part, await similarTo(deps, like, { view, limit }))
-      const brand = author === undefined ? undefined : await readBrand(deps.search, author)
-      const query = { sort, order, author: brand?.name, min, max }
+      const brand = await spellBrands(deps.search, author === undefined ? [] : [author])
+      const query = { sort, order, author: brand.names[0], min, max }
       const find = async () => findFilms(shelf, query, { after, limit })
       const { films, total, without, next } = await withCursorNamed(after, find())
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
-      const notes = [
-        ...(brand?.note === undefined ? [] : [brand.note]),
-        ...(total === 0 ? ['No film has these. Leave out the author or a bound.'] : []),
-      ]
+      const notes = [...brand.notes, ...(total === 0 ? ['No film has these. Leave out the author or a bound.'] : [])]
       const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
       const found = { films: films.map(refOf), total, next_cursor: next }
       const told = [`${heading}${moreWith(next)}`, ...notes].join('\n')
-      return withEnds({ ...deps, charge }, part, { heading: told, lines, found })
+      return { ...(await withEnds({ ...deps, charge }, part, { heading: told, lines, found })), notes }
     },
   })
 }

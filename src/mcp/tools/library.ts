@@ -3,7 +3,12 @@ import { cleanText } from '../../clean-text.ts'
 import { invalid, notFound } from '../../errors.ts'
 import type { FilmReads } from '../../library/films/films.ts'
 import { frameIdIn } from '../../library/ids.ts'
-import type { FrameFilters, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
+import {
+  brandIdOf,
+  type FrameFilters,
+  type LibrarySearch,
+  type TechniqueDocument,
+} from '../../search/library-search.ts'
 import { currentSlug } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
@@ -156,16 +161,31 @@ function refuse(vocabulary: readonly TechniqueDocument[], given: string): never 
   throw invalid('technique', `technique: there is no "${given.slice(0, 64)}". ${help}`, near)
 }
 
+/** More names that the library does not have as they are written are left so: each takes a search. */
+const MOST_RESPELLED = 5
+
 /**
- * A brand as the library spells it: brands are matched exactly, and models write them their own way. `note` says what
- * it was read as, or that there is none.
+ * Brands as the library spells them: they are matched exactly, and models write them their own way. `notes` say what
+ * was read as what, and what there is none of.
  */
-export async function readBrand(
-  search: Pick<LibrarySearch, 'search' | 'videos'>,
+export async function spellBrands(search: LibrarySearch, names: readonly string[]) {
+  const known = names.length > 0 ? await search.documents('brands', names.map(brandIdOf)) : new Map()
+  const notes: string[] = []
+  const spelled: string[] = []
+  let left = MOST_RESPELLED
+  for (const name of names) {
+    const brand = known.has(brandIdOf(name)) || left-- <= 0 ? { name } : await spellBrand(search, name)
+    spelled.push(brand.name)
+    if (brand.note !== undefined) notes.push(brand.note)
+  }
+  if (left < 0) notes.push(`- ${-left} more names of brands are unknown as they are written.`)
+  return { names: spelled, notes }
+}
+
+async function spellBrand(
+  search: Pick<LibrarySearch, 'search'>,
   name: string,
 ): Promise<{ name: string; note?: string }> {
-  const { items } = await search.videos({ after: undefined, limit: 1, author: name })
-  if (items.length > 0) return { name }
   const { brands } = await search.search({ q: cleanText(name), limit: 5, namesOnly: true })
   const names = brands.map(({ document }) => document.name)
   const same = names.find((one) => nameKey(one) === nameKey(name))
@@ -179,14 +199,13 @@ export async function readBrands(
   search: LibrarySearch,
   filters: FrameFilters,
 ): Promise<{ filters: FrameFilters; notes: string[] }> {
-  const spelled: Record<string, string[]> = {}
-  const notes: string[] = []
-  for (const filter of ['author', 'not_author'] as const)
-    for (const name of filters[filter] ?? []) {
-      const brand = await readBrand(search, name)
-      spelled[filter] = [...(spelled[filter] ?? []), brand.name]
-      if (brand.note) notes.push(brand.note)
-    }
+  const { author = [], not_author = [] } = filters
+  const { names, notes } = await spellBrands(search, [...author, ...not_author])
+  const [asked, without] = [names.slice(0, author.length), names.slice(author.length)]
+  const both = without.find((name) => asked.includes(name))
+  if (both !== undefined)
+    throw invalid('not', `author asks for ${quote(both, 60)}, and not leaves it out: send one of them`)
+  const spelled = { ...(filters.author && { author: asked }), ...(filters.not_author && { not_author: without }) }
   return { filters: { ...filters, ...spelled }, notes }
 }
 

@@ -4,7 +4,7 @@ import { clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
-import { cursorArgument, type LibraryToolDeps, readBrand, resolveStep, stepArgument } from './library.ts'
+import { cursorArgument, type LibraryToolDeps, resolveStep, spellBrands, stepArgument } from './library.ts'
 
 export function findSequences(deps: LibraryToolDeps): Tool {
   const { search, publicUrl } = deps
@@ -45,8 +45,8 @@ export function findSequences(deps: LibraryToolDeps): Tool {
     }),
     async run({ steps, author, limit, cursor: after }) {
       const resolved = await Promise.all(steps.map((step) => resolveStep(deps, step)))
-      const brand = author === undefined ? undefined : await readBrand(search, author)
-      const query = { steps: toSteps(resolved), span: 600, perFilm: 1, author: brand?.name, limit, after }
+      const brand = await spellBrands(search, author === undefined ? [] : [author])
+      const query = { steps: toSteps(resolved), span: 600, perFilm: 1, author: brand.names[0], limit, after }
       const found = await withCursorNamed(after, readSequences(search, publicUrl, query))
       const { sequences, films, unknown, next } = found
       const hidden = unknown > 0 ? `; ${plural(unknown, 'frame')} without a value could hide more` : ''
@@ -66,10 +66,11 @@ export function findSequences(deps: LibraryToolDeps): Tool {
         text: [
           `${none}${plural(sequences.length, 'sequence')} among ${plural(films, 'film')} with these steps` +
             `${hidden}${moreWith(next)}`,
-          ...(brand?.note === undefined ? [] : [brand.note]),
+          ...brand.notes,
           ...lines,
         ].join('\n'),
         links,
+        notes: brand.notes,
         structured: {
           sequences: sequences.map(({ video_id, steps: found }) => ({
             video_id,

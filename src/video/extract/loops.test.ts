@@ -39,9 +39,9 @@ function stillOf(tMs: number, state: number): Pick<PickCandidate, 'tMs' | 'featu
   return { tMs, features, picture: { width: 32, height: 18, data } }
 }
 
-/** The loops so far. */
 type LoopFinder = ReturnType<typeof createLoopFinder>
 
+/** The loops so far. */
 function loopsOf(finder: LoopFinder, certainMs = Number.POSITIVE_INFINITY, boundaries: Boundary[] = []) {
   finder.advance(certainMs, boundaries)
   return finder.chosen
