@@ -41,7 +41,11 @@ async function open() {
       if (n === 0) images.push(await toModelImage((await store.get(row.image_key as string))!))
     }
   }
-  for (const id of ids) await service.call('PATCH', `/api/frames/${id}/annotation`, { subject: HABIT })
+  expect(ids).toHaveLength(32)
+  for (const id of ids) {
+    const { status } = await service.call('PATCH', `/api/frames/${id}/annotation`, { subject: HABIT })
+    expect(status).toBe(200)
+  }
   const run = (args: string[]) => frames(service, service.stores.redisUrl, [...args, '--json'], env)
   return { endpoint, ids, run, env }
 }
