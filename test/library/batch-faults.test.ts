@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import type { VisionConfig } from '../../src/config.ts'
 import { openDb } from '../../src/db/client.ts'
 import { findAnnotator, findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
@@ -141,24 +142,35 @@ test('without a model the frames of a batch are measured at once; its answers ar
   expect(await countOf(service, sql`select count(*) as n from vision_answers`)).toBe(endpoint.batches.paid.size)
 })
 
+type Opened = Awaited<ReturnType<typeof open>>
+
+/** Rounds with other settings: until their batch is sent, then until its answers have described the video. */
+async function describeWith(
+  { endpoint, round, work, statusOf }: Opened,
+  { rules, video, batch }: { rules: VisionConfig; video: string; batch: number },
+) {
+  // The worker's own first round may be running.
+  await until(async () => {
+    await round(undefined, { rules })
+    return endpoint.batches.batches.length === batch
+  })
+  endpoint.batches.end()
+  await until(async () => {
+    await round(undefined, { rules })
+    await work()
+    return (await statusOf(video)) === 'ready'
+  })
+}
+
 test('a batch of the last model holds up no frame of the next one', async () => {
-  const { endpoint, service, round, work, restart, addBackfill, statusOf } = await open()
+  const opened = await open()
+  const { endpoint, service, round, work, restart, addBackfill } = opened
   const video = await addBackfill(8)
   await round()
   const next = { ...service.config.vision!, model: 'next-vl' }
   await restart(next)
   await work()
-  // The worker's own first round may be running.
-  await until(async () => {
-    await round(undefined, { rules: next })
-    return endpoint.batches.batches.length === 2
-  })
-  endpoint.batches.end()
-  await until(async () => {
-    await round(undefined, { rules: next })
-    await work()
-    return (await statusOf(video)) === 'ready'
-  })
+  await describeWith(opened, { rules: next, video, batch: 2 })
   expect(endpoint.calls).toHaveLength(0)
 })
 
@@ -229,9 +241,8 @@ test('a re-annotation after a back-fill goes through batches too', async () => {
 })
 
 test('settings that change while frames wait let them go into batches again', async () => {
-  const { service, endpoint, round, work, restart, addBackfill, finish, statusOf } = await open({
-    request: (batch) => (batch < 2 ? 'missing' : 'answered'),
-  })
+  const opened = await open({ request: (batch) => (batch < 2 ? 'missing' : 'answered') })
+  const { service, endpoint, round, work, restart, addBackfill, finish } = opened
   const video = await addBackfill(8)
   await round()
   await finish()
@@ -240,16 +251,7 @@ test('settings that change while frames wait let them go into batches again', as
   const next = { ...service.config.vision!, model: 'next-vl' }
   await restart(next)
   await work()
-  await until(async () => {
-    await round(undefined, { rules: next })
-    return endpoint.batches.batches.length === 3
-  })
-  endpoint.batches.end()
-  await until(async () => {
-    await round(undefined, { rules: next })
-    await work()
-    return (await statusOf(video)) === 'ready'
-  })
+  await describeWith(opened, { rules: next, video, batch: 3 })
   expect(endpoint.calls).toHaveLength(0)
 })
 

@@ -288,7 +288,7 @@ describe('a consent', () => {
     const again = await press()
     expect(again.status).toBe(303)
     const back = new URL((await hasty.open(again.headers.get('location')!)).url)
-    expect(back.searchParams.get('code')).toBeTruthy()
+    expect(back.searchParams.get('code')).toMatch(/^[\w-]{20,}$/)
     expect([await grantsOf(hasty), await eventsOf(hasty.accountId)]).toEqual([1, ['grant.created']])
   })
 
