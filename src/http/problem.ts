@@ -50,7 +50,7 @@ export function toAppError(error: unknown): AppError {
   if (type === 'parameters.too.many')
     return new AppError('payload_too_large', 'The form has too many fields. Send only those of the page.')
   if (type === 'entity.parse.failed')
-    return new AppError('invalid_request', 'The request body is no JSON object. Send a JSON object.')
+    return new AppError('invalid_request', 'The request body is not a JSON object. Send a JSON object.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
     return new AppError('unsupported_media_type', 'This encoding is not supported. Send UTF-8, plain or gzipped.')
   if (type === 'request.aborted')

@@ -112,7 +112,7 @@ test('JSON that is no object is not called broken JSON, and each place is told i
   for (const body of [null, '"x"', 1, true])
     expect((await post('/api/favourites', body)).json).toMatchObject({
       code: 'invalid_request',
-      message: 'The request body is no JSON object. Send a JSON object.',
+      message: 'The request body is not a JSON object. Send a JSON object.',
     })
   const { board } = (await post('/api/boards', { name: 'Faults' })).json
   const { json } = await post(`/api/boards/${board.id}/frames`, { frameIds: [frameIds[0]], position: 1e300 })
