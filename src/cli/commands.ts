@@ -135,10 +135,3 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
   }),
 ]
-
-/** Writes what every command takes into a script, so it loads them all. */
-export const COMPLETION = {
-  name: 'completion',
-  description: 'print a script that completes commands and options in bash, zsh or fish',
-  group: 'Shell:',
-}

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../config.ts'
-import { COMMANDS, COMPLETION, SERVICE, SERVICES } from './commands.ts'
+import { COMMANDS, SERVICE, SERVICES } from './commands.ts'
 import { CliError, EXIT, similarNames, usage } from './failure.ts'
 import { complain } from './terminal.ts'
 
@@ -47,7 +47,7 @@ function fail(text: string, exitCode: number): void {
  */
 async function openProgram(args: readonly string[]): Promise<Command> {
   const named = namedIn(args)
-  const known = [...COMMANDS, COMPLETION].map(({ name }) => name)
+  const known = COMMANDS.map(({ name }) => name)
   if (named !== undefined && !known.includes(named)) throw unknownCommand(named, known)
   const program = new Command('frames')
     .description(DESCRIPTION)
@@ -60,19 +60,12 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('afterAll', EXIT_CODES)
   for (const entry of COMMANDS) {
     const command = program.command(entry.name).description(entry.description).helpGroup(entry.group)
-    if (entry.name === named || named === COMPLETION.name) {
-      const define = await entry.load()
-      define(command)
-      if (entry.group !== SERVICE) offerJson(command)
-    }
+    if (entry.name !== named) continue
+    const define = await entry.load()
+    define(command)
+    if (entry.group !== SERVICE) offerJson(command)
     pointToHelp(command, entry.name)
-    if (entry.name === named) refuseUnknownPart(command, args)
-  }
-  const completion = program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
-  if (named === COMPLETION.name) {
-    const { defineCompletion } = await import('./completion.ts')
-    defineCompletion(completion, program)
-    pointToHelp(completion, COMPLETION.name)
+    refuseUnknownPart(command, args)
   }
   return program
 }

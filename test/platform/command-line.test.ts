@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -37,7 +37,6 @@ test('a wrong option is one line and the way to the help', () => {
     stderr: "error: unknown option '--bogus'\nRun frames status --help for what it takes.\n",
   })
   expect(frames('--bogus').stderr).toBe("error: unknown option '--bogus'\nRun frames --help for the list.\n")
-  expect(frames('completion').stderr).toContain('Run frames completion --help')
 })
 
 test('without a service a command is unavailable, which is another exit code than failure', () => {
@@ -73,28 +72,6 @@ test('a store that does not answer is told with its address, a wrong setting wit
     [{ RATE_LIMIT_SCALE: '0' }, 'RATE_LIMIT_SCALE: must be more than 0\n'],
   ] as const)
     expect(framesWith(setting, 'status')).toEqual({ code: 2, stdout: '', stderr: said })
-})
-
-test('completion scripts are sound, and bash completes commands, options and their values', () => {
-  const script = frames('completion', 'bash').stdout
-  const completed = (...words: string[]) => {
-    const typed = words.map((word) => `'${word}'`).join(' ')
-    const call = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _frames; echo "\${COMPREPLY[@]}"`
-    return spawnSync('bash', ['-c', `${script}\n${call}`], { encoding: 'utf8' }).stdout.trim()
-  }
-  expect(completed('frames', 'sta')).toBe('start status')
-  expect(completed('frames', 'accounts', 'cr')).toBe('create')
-  expect(completed('frames', 'accounts', 'create', '--op')).toBe('--operator')
-  expect(completed('frames', 'add', '--platform', 'yo')).toBe('youtube')
-  // Nothing of ours: the shell completes files.
-  expect(completed('frames', 'add', 'film')).toBe('')
-  for (const shell of ['zsh', 'fish']) {
-    const file = join(dataDir, `completion.${shell}`)
-    writeFileSync(file, frames('completion', shell).stdout)
-    const { error, status, stderr } = spawnSync(shell, ['-n', file])
-    if (!error) expect([shell, status, String(stderr)]).toEqual([shell, 0, ''])
-  }
-  expect(frames('completion', 'tcsh')).toMatchObject({ code: 2, stdout: '' })
 })
 
 /** The help of several commands, each as the command line prints it, from one process. */
