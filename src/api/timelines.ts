@@ -26,7 +26,7 @@ const aTimeline = {
   method: 'get',
   description:
     'The last part of the address names the form: `otio` (OpenTimelineIO, Resolve), `xml` (Premiere, Resolve), ' +
-    '`fcpxml` (Final Cut Pro), `edl` (CMX 3600), `csv` (a shot list).',
+    '`fcpxml` (Final Cut Pro), `csv` (a shot list).',
   parameters: timelineParameters,
   answer,
   alternatives,
@@ -44,7 +44,7 @@ export const filmTimelineEndpoint = endpoint(
     cost: { points: POINTS.search },
   },
   async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res }) => {
-    const form = parseForm(format, query)
+    const form = parseForm(format)
     requirePublicId('video', id)
     const [documents, films] = await Promise.all([search.videoFrames(id), loadFilms(db, [id])])
     const film = films.get(id)
@@ -68,7 +68,7 @@ export const sequencesTimelineEndpoint = endpoint(
     cost: { points: SEQUENCE_POINTS },
   },
   async (deps: ReadDeps & { db: Db; takeTurn: TakeTurn }, { params: { format }, query, req, res }) => {
-    const form = parseForm(format, query)
+    const form = parseForm(format)
     const { limit = 20, after } = query
     const asked = toSequenceQuery(query, { limit, after })
     const timeline = await deps.takeTurn(contextOf(req).address, () => sequencesTimeline(deps, asked, query))
@@ -91,7 +91,7 @@ export const boardTimelineEndpoint = endpoint(
   },
   async (deps: BoardsDeps, input) => {
     const { params, query, res, charge, hold } = input
-    const form = parseForm(params.format, query)
+    const form = parseForm(params.format)
     const found = await findBoard(deps.db, boardOf(input))
     hold('longAnswers')
     await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)

@@ -144,7 +144,7 @@ const PATH_VALUES: Readonly<Record<string, ReturnType<typeof text>>> = {
   consumer: text('The name of a consumer of the event log.', /^[a-z][a-z0-9-]{0,99}$/),
   type: text('The type of an event.', /^[a-z_]+\.[a-z_]+$/),
   version: text('The version of its data.', /^[1-9][0-9]*$/),
-  format: text('The form of the file: otio, xml, fcpxml, edl or csv.', /^(otio|xml|fcpxml|edl|csv)$/),
+  format: text('The form of the file: otio, xml, fcpxml or csv.', /^(otio|xml|fcpxml|csv)$/),
   name: text('The name of an image, from `image_url` or `thumb_url`.', /^[0-9a-z-]{1,60}\.webp$/),
 }
 

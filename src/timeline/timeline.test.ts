@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { toEdl, toMarkerEdl } from './edit-lists.ts'
 import { toFcpxml, toXmeml } from './final-cut.ts'
 import { toOtio } from './otio.ts'
 import { type Clip, checkTimeline, type Media, type Timeline, TimelineRefused } from './timeline.ts'
 
 const PAL = { num: 25, den: 1 }
-const NTSC30 = { num: 30_000, den: 1001 }
 
 const film: Media = {
   id: 'v1',
@@ -34,56 +32,6 @@ const timeline = (clips: Clip[], more: Partial<Timeline> = {}): Timeline => ({
   drop: false,
   clips,
   ...more,
-})
-
-describe('an edit decision list', () => {
-  test('has a line a cut, and two for a dissolve, which begins where mixing does', () => {
-    const lines = toEdl(timeline([clip(0, 100), clip(100, 250, { mix: { before: 5, behind: 10 } })])).split('\n')
-    expect(lines).toEqual([
-      'TITLE: Atlas',
-      'FCM: NON-DROP FRAME',
-      '',
-      '001  ATLAS001 V     C        00:00:00:00 00:00:03:20 01:00:00:00 01:00:03:20',
-      '* FROM CLIP NAME: Atlas & "friends" <1>.mp4',
-      '002  ATLAS001 V     C        00:00:03:20 00:00:03:20 01:00:03:20 01:00:03:20',
-      '002  ATLAS001 V     D    015 00:00:03:20 00:00:10:00 01:00:03:20 01:00:10:00',
-      '* FROM CLIP NAME: Atlas & "friends" <1>.mp4',
-      '* TO CLIP NAME: Atlas & "friends" <1>.mp4',
-      '',
-    ])
-  })
-
-  test('is refused for two rates and for more than 999 clips, with what to do', () => {
-    const other = { ...film, id: 'v2', rate: NTSC30 }
-    expect(() => toEdl(timeline([clip(0, 10), clip(0, 10, { media: other })]))).toThrow(/Name one with rate/)
-    const many = Array.from({ length: 1000 }, () => clip(0, 1))
-    expect(() => toEdl(timeline(many))).toThrow(/at most 999 events/)
-  })
-
-  test.each<[string, Clip[]]>([
-    [
-      'a dissolve of a thousand frames',
-      [
-        clip(0, 1000, { media: { ...film, length: 5000 } }),
-        clip(1000, 3000, { media: { ...film, length: 5000 }, mix: { before: 500, behind: 500 } }),
-      ],
-    ],
-    ['a source that runs past midnight', [clip(0, 250, { media: { ...film, start: 25 * 86_400 - 249 } })]],
-    ['a film longer than a day', [clip(0, 25 * 86_401, { media: { ...film, length: 25 * 90_000 } })]],
-  ])('is refused for %s', (_what, clips) => {
-    expect(() => toEdl(timeline(clips, { start: 0 }))).toThrow(/Use otio or xml/)
-  })
-
-  test('markers share a frame, hold no separator, and no name begins with a digit', () => {
-    const markers = [
-      { frame: 10, name: '3 cards', note: 'a|b' },
-      { frame: 10, name: 'Second', note: '' },
-    ]
-    const list = toMarkerEdl(timeline([clip(0, 100, { markers })]))
-    expect(list).toContain('001  001      V     C        01:00:00:10 01:00:00:11 01:00:00:10 01:00:00:11')
-    expect(list).toContain('|M:Frame 3 cards: a/b / Second |D:1')
-    expect(list.match(/\|M:/g)).toHaveLength(1)
-  })
 })
 
 test('every form escapes hostile names', () => {

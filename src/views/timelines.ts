@@ -5,10 +5,10 @@ import type { LoadedBoard } from '../library/collections/boards.ts'
 import { type Film, loadFilms } from '../library/films/films.ts'
 import type { Parameters as ParameterTable, Values } from '../parameters.ts'
 import type { LibrarySearch, SequenceQuery } from '../search/library-search.ts'
-import { toEdl, toMarkerEdl, toShotList } from '../timeline/edit-lists.ts'
 import { toFcpxml, toXmeml } from '../timeline/final-cut.ts'
 import { toOtio } from '../timeline/otio.ts'
 import { canDrop, parseTimecode, type Rate, TIMECODE, toFrame, toRate } from '../timeline/rate.ts'
+import { toShotList } from '../timeline/shot-list.ts'
 import {
   type Clip,
   checkTimeline,
@@ -21,7 +21,7 @@ import {
 import { toBoardWithItems } from './collections.ts'
 import { toCsv } from './export.ts'
 import type { PublicFrame } from './frame.ts'
-import { flag, plainName } from './parameters.ts'
+import { plainName } from './parameters.ts'
 import { readSequences } from './sequences.ts'
 
 /** Films, boards and sequences as files for editing programs. */
@@ -52,10 +52,6 @@ export const timelineParameters = {
     schema: z.enum(Object.keys(RATES) as [string, ...string[]]),
     description: 'One frame rate for the list and all its films. Absent: each film keeps its own.',
   },
-  markers: {
-    schema: flag,
-    description: '`1`, with `edl` only: the frames as markers for Resolve instead of clips.',
-  },
 } as const satisfies ParameterTable
 
 export type TimelineOptions = Values<typeof timelineParameters>
@@ -65,19 +61,17 @@ const FORMS = {
   otio: { type: 'application/json', write: toOtio },
   xml: { type: 'application/xml', write: toXmeml },
   fcpxml: { type: 'application/xml', write: toFcpxml },
-  edl: { type: 'text/plain', write: toEdl },
   csv: { type: 'text/csv', write: (timeline: Timeline) => toCsv(toShotList(timeline)) },
 } as const
 type Form = keyof typeof FORMS
 
 export const TIMELINE_TYPES = [...new Set(Object.values(FORMS).map(({ type }) => type))]
 
-/** @throws AppError invalid_request for another ending, and for markers in a form without them */
-export function parseForm(ending: string, { markers }: TimelineOptions): Form {
+/** @throws AppError invalid_request for another ending */
+export function parseForm(ending: string): Form {
   const allowed = Object.keys(FORMS)
   if (!Object.hasOwn(FORMS, ending))
     throw invalid('format', `There is no form "${ending.slice(0, 20)}". Use ${allowed.join(', ')}.`, allowed)
-  if (markers && ending !== 'edl') throw invalid('markers', 'only edl has a list of markers alone', ['timeline.edl'])
   return ending as Form
 }
 
@@ -91,7 +85,7 @@ export function sendTimeline(
   try {
     // A shot list may be empty; an editing program opens no empty timeline.
     if (form !== 'csv') checkTimeline(timeline)
-    const text = options.markers ? toMarkerEdl(timeline) : write(timeline, { mediaRoot: options.media_root })
+    const text = write(timeline, { mediaRoot: options.media_root })
     res.set('Content-Type', `${type}; charset=utf-8`)
     res.set('Content-Disposition', `attachment; filename="${name}.${form}"`).send(Buffer.from(text))
   } catch (error) {

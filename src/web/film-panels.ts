@@ -191,10 +191,8 @@ export function similarPanel(
 
 const EXPORTS = [
   ['otio', 'DaVinci Resolve', 'OpenTimelineIO'],
-  ['edl?markers=1', 'DaVinci Resolve', 'markers alone'],
   ['xml', 'Premiere Pro', 'XML'],
   ['fcpxml', 'Final Cut Pro', 'FCPXML'],
-  ['edl', 'Avid and others', 'EDL'],
   ['csv', 'a spreadsheet', 'shot list'],
 ] as const
 
@@ -204,7 +202,7 @@ const EXPORTS = [
  */
 export function exportList(path: string, query = ''): Html[] {
   return EXPORTS.map(([ending, program, name]) => {
-    const more = query && `${ending.includes('?') ? '&' : '?'}${query}`
+    const more = query && `?${query}`
     return html`<li><a href="${path}.${ending}${more}">For ${program}
 <span class="hint">${name}</span></a></li>`
   })

@@ -66,23 +66,20 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 /** Ids that exist, by the place of the parameter. */
 function pathOf({ path }: Case): string {
-  return (
-    path
-      .replace('{frameId}', ids.frame!)
-      .replace('{slug}', 'cursor-zoom')
-      .replace('{token}', 'flb_absent')
-      .replace('{consumer}', 'analytics')
-      .replace('{name}', 'absent-1-0f3c21ab.webp')
-      .replace('/boards/{id}/timeline', `/boards/${ids.full}/timeline`)
-      // The one form that takes every parameter.
-      .replace('{format}', 'edl')
-      .replace('{eventId}', '0199e3a0-0000-7000-8000-000000000000')
-      .replace('{type}/{version}', 'frame.saved/1')
-      .replace('{id}', () => {
-        if (path.startsWith('/api/boards')) return ids.board!
-        return path.startsWith('/api/frames') ? ids.frame! : ids.video!
-      })
-  )
+  return path
+    .replace('{frameId}', ids.frame!)
+    .replace('{slug}', 'cursor-zoom')
+    .replace('{token}', 'flb_absent')
+    .replace('{consumer}', 'analytics')
+    .replace('{name}', 'absent-1-0f3c21ab.webp')
+    .replace('/boards/{id}/timeline', `/boards/${ids.full}/timeline`)
+    .replace('{format}', 'otio')
+    .replace('{eventId}', '0199e3a0-0000-7000-8000-000000000000')
+    .replace('{type}/{version}', 'frame.saved/1')
+    .replace('{id}', () => {
+      if (path.startsWith('/api/boards')) return ids.board!
+      return path.startsWith('/api/frames') ? ids.frame! : ids.video!
+    })
 }
 
 interface Sent {

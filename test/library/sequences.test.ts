@@ -122,13 +122,13 @@ test('sequences are a timeline for an editing program: a clip for each, its step
     { film: loose, from: 0, sec: 30, markers: [1, 22] },
     { film: tight, from: 0, sec: 10, markers: [2, 7] },
   ])
-  const none = await service.get('/api/sequences/timeline.edl?seq=subject.crowd~subject.ui')
+  const none = await service.get('/api/sequences/timeline.otio?seq=subject.crowd~subject.ui')
   expect([none.status, none.json.message]).toEqual([
     409,
     expect.stringMatching(/No film has this sequence\. Allow more time/),
   ])
   expect((await service.get('/api/sequences/timeline.mov?seq=subject.crowd~subject.ui')).status).toBe(400)
-  expect((await service.get('/api/sequences/timeline.edl?seq=subject.ui')).status).toBe(400)
+  expect((await service.get('/api/sequences/timeline.otio?seq=subject.ui')).status).toBe(400)
 })
 
 test('one address runs no more searches for timelines at a time than its turns allow', async () => {

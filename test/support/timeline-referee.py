@@ -1,16 +1,9 @@
-"""Reads a timeline with opentimelineio, or an edit list with pycmx, and prints its cuts as JSON. Or counts labels."""
-import io
+"""Reads a timeline with opentimelineio and prints its cuts as JSON. Or counts labels."""
 import json
 import sys
 
 form, text = sys.argv[1], sys.stdin.read()
-if form == "pycmx":
-    import pycmx
-
-    events = [edit for event in pycmx.parse_cmx3600(io.StringIO(text)).events for edit in event.edits]
-    cuts = [[e.source, e.source_in, e.source_out, e.record_in, e.record_out] for e in events]
-    print(json.dumps({"cuts": cuts}))
-elif form == "timecode":
+if form == "timecode":
     from timecode import Timecode
 
     frames, whole = json.loads(text), sys.argv[3] != "drop"
@@ -21,9 +14,8 @@ else:
     def span(of):
         return [of.start_time.value, of.duration.value, of.start_time.rate]
 
-    adapter = {"otio": "otio_json", "xml": "fcp_xml", "edl": "cmx_3600"}[form]
-    options = {"rate": float(sys.argv[2])} if form == "edl" else {}
-    timeline = otio.adapters.read_from_string(text, adapter, **options)
+    adapter = {"otio": "otio_json", "xml": "fcp_xml"}[form]
+    timeline = otio.adapters.read_from_string(text, adapter)
     track = timeline.video_tracks()[0]
     clips = [each for each in track if isinstance(each, otio.schema.Clip)]
     mixes = [each for each in track if isinstance(each, otio.schema.Transition)]

@@ -53,7 +53,7 @@ export function addExports(actions: Actions, deps: PageDeps): void {
   })
   const editing = { parameters: timelineParameters, holds: 'longAnswers' } as const
   actions.page('/boards/:id/timeline.:format', 'person', editing, async ({ visitor, param, query, res, charge }) => {
-    const form = parseForm(param('format'), query)
+    const form = parseForm(param('format'))
     const at = { accountId: visitor.account.id, boardId: param('id') }
     const found = await findBoard(db, at)
     await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)
