@@ -131,8 +131,6 @@ function readLibraries(): [name: string, body: Buffer][] {
   const read = (file: string) => readFileSync(resolve(file))
   const module = (file: string, exported: string) => Buffer.concat([read(file), Buffer.from(`\n${exported}\n`)])
   return [
-    ['uplot.js', module('uplot/dist/uPlot.iife.min.js', 'export default uPlot')],
-    ['uplot.css', read('uplot/dist/uPlot.min.css')],
     ['inter.woff2', read('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
     ['hash-wasm.js', module('hash-wasm/dist/sha256.umd.min.js', 'export const { createSHA256 } = globalThis.hashwasm')],
   ]

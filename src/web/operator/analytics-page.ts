@@ -19,7 +19,6 @@ const TOP = 12
 
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
 export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
-  const sheet = (name: string) => html`<link rel="stylesheet" href="${assets.url(name)}">\n`
   actions.page(
     '/operator/analytics',
     'operator',
@@ -57,8 +56,7 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
         title: 'Analytics',
         current: 'operator',
         wide: true,
-        modules: ['analytics.js'],
-        head: html`${sheet('uplot.css')}${sheet('analytics.css')}`,
+        head: html`<link rel="stylesheet" href="${assets.url('analytics.css')}">\n`,
         body,
       }
     },

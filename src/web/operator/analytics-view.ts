@@ -2,7 +2,7 @@ import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { altOf, thumb } from '../frame-card.ts'
 import { clock, counted, type Html, html, thousands, trusted, valueLabel } from '../html.ts'
-import { bar, legend, lineChart } from './chart.ts'
+import { bar, dayBars } from './chart.ts'
 import { ago, dollars, operatorHead, span } from './parts.ts'
 
 /** Figures by day. */
@@ -24,7 +24,7 @@ export interface AnalyticsFigures extends Days, Record<'failures' | 'stages' | '
 const DAY_MS = 86_400_000
 const RANGES = [7, 30, 90, 365]
 
-/** The whole page. Everything is readable without script: script makes the chart zoomable. */
+/** The whole page. It has no script. */
 export function analyticsView(figures: AnalyticsFigures): Html {
   const { countedThrough, terms } = figures
   return html`${operatorHead('analytics', 'Analytics')}
@@ -62,9 +62,6 @@ function termBar({ key, unanswered, weak }: FigureRow): Bar {
 
 const sum = (rows: readonly FigureRow[], column: string): number =>
   rows.reduce((total, row) => total + Number(row[column] ?? 0), 0)
-
-const valuesOf = (rows: readonly FigureRow[], column: string): (number | null)[] =>
-  rows.map((row) => (row[column] === null ? null : Number(row[column])))
 
 function rangeForm({ from, to }: AnalyticsFigures): Html {
   const today = new Date().toISOString().slice(0, 10)
@@ -179,26 +176,30 @@ function fromFirst(rows: FigureRow[], columns: readonly Column[]): FigureRow[] {
   return first < 0 ? rows : rows.slice(Math.max(0, Math.min(first, rows.length - 7)))
 }
 
-/** A chart of days above its table. A script makes it zoomable. */
+/** Bars of each figure, beside a table with the same figures. */
 function chartSection(figures: AnalyticsFigures): Html {
   const { title: name, rowsOf, columns, isMoney } = CHART[figures.chart]
   const title = `${name} by day`
   const rows = fromFirst(rowsOf(figures), columns)
-  const days = rows.map(({ key }) => key ?? '')
-  const lines = columns.map(([label, column]) => ({ label, values: valuesOf(rows, column) }))
-  const label = `${title}, ${days[0]} to ${days.at(-1)}`
-  const show = isMoney ? dollars : String
+  const [first, last] = [rows[0]?.key ?? '', rows.at(-1)?.key ?? '']
+  const show = isMoney ? dollars : thousands
+  const charts = columns.map(([label, column]) => {
+    const days = rows.map(({ key, [column]: figure }) => {
+      const value = figure == null ? null : Number(figure)
+      return { day: key ?? '', value, shown: value === null ? '' : show(value) }
+    })
+    return html`<figure><figcaption>${label} <span class="hint">at most ${show(most(rows, column))} a day</span>
+</figcaption>${dayBars(`${label} by day, ${first} to ${last}`, days)}</figure>`
+  })
   const cell = (row: FigureRow, [, column]: Column) =>
-    html`<td data-value="${row[column] ?? ''}">${row[column] === null ? '' : show(Number(row[column]))}</td>`
+    html`<td>${row[column] === null ? '' : show(Number(row[column]))}</td>`
   return html`<section id="chart"><h2>${title}</h2>
-<figure data-zoom="${isMoney && '$'}">${legend(columns.map(([one]) => one))}
-${lineChart({ title: label, days, lines, ...(isMoney ? { format: dollars } : {}) })}
-<details><summary>Table: ${title.toLowerCase()}</summary><div class="scroll" tabindex="0" role="region"
-aria-label="${title}"><table><thead><tr><th scope="col">Day</th>${columns.map(
-    ([one]) => html`<th scope="col">${one}</th>`,
-  )}</tr></thead><tbody>${rows.map(
+<div class="by-day"><div>${charts}<p class="hint ends"><span>${first}</span><span>${last}</span></p></div>
+<div class="scroll" tabindex="0" role="region" aria-label="Table: ${title.toLowerCase()}"><table><thead><tr>
+<th scope="col">Day</th>${columns.map(([one]) => html`<th scope="col">${one}</th>`)}</tr></thead>
+<tbody>${rows.map(
     (row) => html`<tr><th scope="row">${row.key}</th>${columns.map((column) => cell(row, column))}</tr>`,
-  )}</tbody></table></div></details></figure></section>`
+  )}</tbody></table></div></div></section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
