@@ -11,7 +11,7 @@ import { makeProductFrames } from './support/product-frames.ts'
 
 /**
  * `--made` describes drawn frames of product films instead, of seeds that no rule was tuned on; `--samples` is their
- * number for each design. `--verbose` names each wrong answer. Models are measured by `frames evaluate`.
+ * number for each design. `--verbose` names each wrong answer.
  */
 export const about: About = {
   measures:

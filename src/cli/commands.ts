@@ -68,14 +68,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
   }),
   ...inGroup('Library:', {
-    evaluate: [
-      'measure a vision model on this library: agreement, refusals, latency and cost',
-      async () => (await import('./evaluate.ts')).defineEvaluate,
-    ],
-    style: [
-      'show vision models how people here correct frames, as examples',
-      async () => (await import('./evaluate.ts')).defineStyle,
-    ],
     techniques: [
       'list, change and review the vocabulary of techniques',
       async () => (await import('./techniques.ts')).defineTechniques,

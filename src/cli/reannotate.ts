@@ -3,7 +3,6 @@ import { eq } from 'drizzle-orm'
 import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames, openBooks, settleCall } from '../library/annotator/vision-spending.ts'
-import { findStyle } from '../library/evaluation/house-style.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -114,7 +113,7 @@ interface Preview {
  * so what is paid for here is not paid for again.
  */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
-  const { db, store, config, openQueues } = context
+  const { db, config, openQueues } = context
   const preview: Preview = {
     frames: 0,
     asked: 0,
@@ -126,18 +125,14 @@ async function previewSample(context: CommandContext, version: string, rows: rea
     cost_usd: 0,
   }
   if (rows.length === 0) return preview
-  const { openConfiguredAnnotator, openHouseStyle } = await import('../workers/annotator.ts')
+  const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
   const { redis } = await openQueues()
-  const style = config.vision && openHouseStyle(store, await findStyle(db))
-  const { annotator } = await openConfiguredAnnotator({ config, db, redis, prefix: DEFAULT_PREFIX, style })
+  const { annotator } = await openConfiguredAnnotator({ config, db, redis, prefix: DEFAULT_PREFIX })
   try {
     if (annotator.version !== version)
       throw new CliError(
-        `The workers use ${version}, this command ${annotator.version}. ` +
-          (withoutStyle(version) === withoutStyle(annotator.version)
-            ? 'The house style changed. Restart the workers.'
-            : 'Set the same VISION_* variables for both.'),
+        `The workers use ${version}, this command ${annotator.version}. Set the same VISION_* variables for both.`,
       )
     for (const list of Map.groupBy(rows, (row) => row.videoId).values())
       await previewVideo(context, annotator, list, preview)
@@ -149,8 +144,6 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   }
   return preview
 }
-
-const withoutStyle = (version: string) => version.replace(/\+style-[0-9a-f]+/, '')
 
 async function previewVideo(
   { db, store, config }: Pick<CommandContext, 'db' | 'store' | 'config'>,

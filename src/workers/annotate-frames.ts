@@ -41,7 +41,6 @@ export interface AnnotateDeps {
     | {
         rules: SpendingRules & { batch?: boolean; builds?: boolean }
         journal: PaidJournal
-        style?: { version: string } | undefined
       }
     | undefined
 }
@@ -103,10 +102,7 @@ async function cannotPay(deps: AnnotateDeps, video: VideoRow, rows: readonly Fra
 
 async function targetOf({ db, annotator, spending }: AnnotateDeps): Promise<BatchTarget> {
   const { version, batchSize, model } = annotator
-  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), {
-    style: spending?.style,
-    builds: spending?.rules.builds ?? false,
-  })
+  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), spending?.rules.builds)
   return { annotator: version, batchSize, model, promptVersion }
 }
 

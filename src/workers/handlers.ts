@@ -7,7 +7,6 @@ import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Handlers, RetryAfter } from '../queue/work.ts'
 import type { extractInChild } from '../video/extract/run-extraction.ts'
-import type { HouseStyle } from '../vision/model/house-style.ts'
 import { annotateFrames } from './annotate-frames.ts'
 import type { ConfiguredAnnotator } from './annotator.ts'
 import { fetchVideo } from './attempt.ts'
@@ -24,7 +23,6 @@ export interface HandlerDeps {
   extract: typeof extractInChild
   annotator: ConfiguredAnnotator
   journal: PaidJournal
-  style: HouseStyle | undefined
   activeAnnotator: () => Promise<AnnotatorTarget>
   logger: Logger
   faultPoint: FaultPoint
@@ -71,7 +69,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       ...deps.annotator,
       logger,
       faultPoint,
-      spending: config.vision && { rules: config.vision, journal: deps.journal, style: deps.style },
+      spending: config.vision && { rules: config.vision, journal: deps.journal },
     }),
     'remove-media': removeMedia({ db, store }),
   }

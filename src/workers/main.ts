@@ -6,7 +6,6 @@ import { type Db, isConnectionLoss, openDb } from '../db/client.ts'
 import { events } from '../db/schema/events.ts'
 import { type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
-import { findStyle } from '../library/evaluation/house-style.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import type { Logger } from '../logger.ts'
@@ -17,7 +16,7 @@ import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type RunningWorker, startWorker } from '../queue/work.ts'
 import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
-import { type ConfiguredAnnotator, openConfiguredAnnotator, openHouseStyle } from './annotator.ts'
+import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
 import { openFaultPoint } from './fault-point.ts'
@@ -75,9 +74,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const faultPoint = openFaultPoint(config.faultAt)
   await sweepScratch(scratchRootOf(config))
   const journal = await openPaidJournal({ db, folder: paidFolderOf(config), logger })
-  // The house style that was taken last.
-  const style = config.vision && openHouseStyle(store, await findStyle(db))
-  const answering = { config, db, redis: queues.redis, prefix, answers: journal.answers, style }
+  const answering = { config, db, redis: queues.redis, prefix, answers: journal.answers }
   const annotator: ConfiguredAnnotator = options.annotator
     ? { annotator: options.annotator }
     : await openConfiguredAnnotator({ ...answering, measuring: options.measuring })
@@ -86,7 +83,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator.annotator
 
-  const deps = { config, db, queues, store, annotator, journal, style, activeAnnotator, logger, faultPoint }
+  const deps = { config, db, queues, store, annotator, journal, activeAnnotator, logger, faultPoint }
   const handlers = createHandlers({ ...deps, extract: options.extract ?? extractInChild })
   const capacity = { cores: availableParallelism(), modelCalls: config.vision?.concurrency }
   const metrics = openWorkerMetrics(deps)

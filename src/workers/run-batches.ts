@@ -22,7 +22,6 @@ import type { MediaStore } from '../media/media-store.ts'
 import { AnnotatorUnavailable, type FrameToAnnotate, type TechniqueTerm } from '../vision/annotator.ts'
 import type { AnswerCache } from '../vision/model/answer.ts'
 import type { BatchAnswer, BatchEndpoint } from '../vision/model/batches.ts'
-import type { HouseStyle } from '../vision/model/house-style.ts'
 import { findTwins } from '../vision/model/images.ts'
 import { promptVersionOf } from '../vision/model/prompt.ts'
 import { loadImages, toContext } from './annotate-frames.ts'
@@ -53,7 +52,6 @@ export interface BatchDeps {
   answers: AnswerCache
   /** Writes the answers into PostgreSQL that are kept on disk since an outage. */
   flush?: () => Promise<void>
-  style: HouseStyle | undefined
   logger: Logger
   faultPoint: FaultPoint
 }
@@ -124,7 +122,7 @@ async function storeBatch(deps: RoundDeps): Promise<unknown[]> {
   const { version, batchSize, model } = await deps.activeAnnotator()
   // Frames wait for a worker with other settings.
   if (model !== rules.model) return []
-  const promptVersion = promptVersionOf(techniques, { style: deps.style, builds: rules.builds })
+  const promptVersion = promptVersionOf(techniques, rules.builds)
   const groups = await findBatchable(db, { annotator: version, batchSize, model, promptVersion }, MAX_REQUESTS)
   if (groups.length === 0) return []
   const requests: { videoId: string; frameIds: string[]; copyIds: string[] }[] = []
@@ -172,7 +170,7 @@ async function advance(deps: RoundDeps, batch: Batch): Promise<void> {
 }
 
 async function send(deps: RoundDeps, batch: Batch): Promise<void> {
-  const { db, endpoint, rules, techniques, style, logger, faultPoint } = deps
+  const { db, endpoint, rules, techniques, logger, faultPoint } = deps
   const { id, status, createdAt } = batch
   const wanted = rules.batch && batch.model === rules.model
   const drop = () => endBatch(db, id, { outcome: 'dropped', uncounted: true })
@@ -181,7 +179,7 @@ async function send(deps: RoundDeps, batch: Batch): Promise<void> {
     if (!wanted) return drop()
     fileId = await endpoint.upload(await writeLines(deps, batch))
     faultPoint('batch-uploaded')
-    const promptVersion = promptVersionOf(techniques, { style, builds: rules.builds })
+    const promptVersion = promptVersionOf(techniques, rules.builds)
     await moveBatch(db, id, { status: 'uploaded', fileId, promptVersion })
   }
   // A process that died right here has created the batch already. A second one would be charged too.
@@ -194,7 +192,7 @@ async function send(deps: RoundDeps, batch: Batch): Promise<void> {
 }
 
 async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
-  const { db, rules, techniques, style, logger } = deps
+  const { db, rules, techniques, logger } = deps
   const { writeBatchLine } = await import('../vision/model/batches.ts')
   const lines: string[] = []
   for (const { n, videoId, frameIds } of await requestsOf(db, batch.id)) {
@@ -205,7 +203,7 @@ async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
     if (!video || frames.length < frameIds.length) continue
     const request = { id: lineId(batch, n), video: toContext(video), frames }
     try {
-      lines.push(await writeBatchLine(request, techniques, { ...rules, style }))
+      lines.push(await writeBatchLine(request, techniques, rules))
     } catch (error) {
       logger.warn({ err: error, batch: batch.id }, 'request left out of a batch')
     }

@@ -18,7 +18,6 @@ import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import { takeStyle } from '../../src/library/evaluation/house-style.ts'
 import { settleDraft, submitDraftAddress } from '../../src/library/films/drafts.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
@@ -126,7 +125,6 @@ async function describe(db: Db, accountId: string, { id, frameIds }: { id: strin
   await recordAnnotations(db, { videoId: id, revision: 1, annotator: 'old-1', model: 'old', list })
   await correctFrame(db, { frameId: second, accountId, correction: { caption: 'Corrected by hand.' } })
   await acceptReview(db, { frameId: first, accountId, values: {} })
-  await takeStyle(db)
   await publishAnnotator(db, { version: 'paid-1', model: 'paid', batchSize: 1 })
   await requestReannotation(db, 'paid-1', { videoId: id })
 }

@@ -161,7 +161,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     return rows[0]
   }
 
-  test('judges frames by keyboard, takes one judgement back, and sees the agreement', async () => {
+  test('judges frames by keyboard, and takes one judgement back', async () => {
     await goto('/operator/review')
     const first = await page.locator('figure a').getAttribute('href')
     await page.getByText('A model proposed slow-pour').waitFor()
@@ -182,8 +182,6 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.keyboard.press('3')
     await page.keyboard.press('Enter')
     await page.locator('[data-undo]').waitFor()
-    await page.getByText('0 % of 1 judged value').first().waitFor()
-    await page.getByText('100 % of 1 judged value').first().waitFor()
   })
 
   test('corrects a frame, describes its video again, and the correction stands', async () => {

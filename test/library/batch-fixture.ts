@@ -32,7 +32,6 @@ export async function openBatchService(
       rules: config.vision!,
       activeAnnotator,
       answers: answerCache(stores.db),
-      style: undefined,
       logger,
       faultPoint,
       ...given,

@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
-import { dropStyle, takeStyle } from '../../src/library/evaluation/house-style.ts'
 import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
@@ -105,18 +104,6 @@ test(
       expect(second.json.sample).toMatchObject({ frames: 3, calls: 0, cost_usd: 0 })
       expect(second.json.estimate.cost_usd).toBeCloseTo(first.json.estimate.cost_usd, 9)
       expect(second.json.estimate.calls).toBe(first.json.estimate.calls)
-
-      // A house style is part of the version.
-      for (const frame of await frameRows(service, id))
-        await service.call('PATCH', `/api/frames/${frame.id}/annotation`, { subject: 'terminal' })
-      const style = await takeStyle(db)
-      expect((await look()).stderr).toMatch(/The house style changed\. Restart the workers\.$/m)
-      await publishAnnotator(db, { version: `${said[2]!}+${style!.version}`, model: 'fake-vl', batchSize: 8 })
-      const styled = await look()
-      expect(styled.stderr).toBe('')
-      expect(styled.json.sample.calls).toBeGreaterThan(0)
-      expect(JSON.stringify(endpoint.calls.at(-1)!.body)).toContain('example {')
-      await dropStyle(db)
     } finally {
       await publishAnnotator(db, { version: said[1]!, model: 'measured', batchSize: 4 })
     }

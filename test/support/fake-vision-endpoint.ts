@@ -69,7 +69,7 @@ export interface FakeVisionOptions {
   /** How long a good answer takes. */
   delayMs?: number
   /** Answer for one frame; merged over the default. */
-  describe?: (name: string, image: string, body: unknown) => Record<string, unknown>
+  describe?: (name: string, image: string) => Record<string, unknown>
   /** The modes of `response_format` that it accepts. Others get a 400. */
   takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
   /** Parameters that it does not accept. */
@@ -126,7 +126,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     ...options.batches,
     answer(body) {
       const { names, images } = askedIn(body)
-      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!, body) }))
+      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) }))
       const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
       return { completion: completion({ id: 'b', model: body.model, reply: replyOf('well', frames), usage }), images }
     },
@@ -170,7 +170,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
 
     const describe = (name: string, i: number) => ({
       ...describeWell(name),
-      ...options.describe?.(name, images[i]!, body),
+      ...options.describe?.(name, images[i]!),
     })
     const reply = replyOf(behaviour, names.map(describe))
     if (names.length === 0) reply.text = repair(String(content))

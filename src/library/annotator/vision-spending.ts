@@ -24,8 +24,6 @@ export interface BooksOptions {
   rules: SpendingRules
   /** The video that the calls are about. */
   videoId: string
-  /** True: the calls describe no frame (an evaluation). They count neither against the video nor among its costs. */
-  apart?: boolean
   /** Settles a reserved call (default: now, in the database). */
   settle?: (id: number, call: AnnotatorCall) => Promise<void>
 }
@@ -35,10 +33,10 @@ export interface BooksOptions {
  * known, across all processes. So concurrent calls cannot each spend the rest of a budget. A call without an answer
  * keeps its reservation, because it may be charged.
  */
-export function openBooks(db: Db, { rules, videoId, apart = false, settle }: BooksOptions): CallBooks {
+export function openBooks(db: Db, { rules, videoId, settle }: BooksOptions): CallBooks {
   return {
     async reserve(frameCount) {
-      const id = await reserveCall(db, rules, { videoId: apart ? undefined : videoId, frames: frameCount })
+      const id = await reserveCall(db, rules, { videoId, frames: frameCount })
       return {
         settle: (call) => (settle ? settle(id, call) : settleCall(db, id, videoId, call)),
         release: () => releaseCall(db, id),
@@ -54,7 +52,7 @@ export function openBooks(db: Db, { rules, videoId, apart = false, settle }: Boo
 export async function reserveCall(
   db: DbOrTx,
   rules: SpendingRules,
-  { videoId, frames, share = 1 }: { videoId: string | undefined; frames: number; share?: number },
+  { videoId, frames, share = 1 }: { videoId: string; frames: number; share?: number },
 ): Promise<number> {
   return db.transaction(async (tx) => {
     await checkBudgets(tx, rules, videoId)
@@ -62,7 +60,7 @@ export async function reserveCall(
       .insert(visionCalls)
       .values({
         // Null when the video was deleted in the meantime. The call is still booked.
-        videoId: sql`(select id from videos where id = ${videoId ?? null} for key share)`,
+        videoId: sql`(select id from videos where id = ${videoId} for key share)`,
         model: rules.model,
         frames,
         costUsd: scaled(await expectedCost(tx, rules, frames), share),
@@ -78,7 +76,7 @@ function scaled(costUsd: number | null, share: number): number | null {
   return costUsd === null ? null : costUsd * share
 }
 
-async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | undefined): Promise<void> {
+async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string): Promise<void> {
   const { model, budgetPerDay, budgetPerVideo } = rules
   if (budgetPerDay === undefined && budgetPerVideo === undefined) return
   await tx.execute(sql`select pg_advisory_xact_lock(${VISION_BOOKS_LOCK})`)
@@ -105,9 +103,9 @@ async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | 
 export async function isVideoBudgetSpent(
   db: DbOrTx,
   { budgetPerVideo }: Pick<SpendingRules, 'budgetPerVideo'>,
-  videoId: string | undefined,
+  videoId: string,
 ): Promise<boolean> {
-  if (budgetPerVideo === undefined || videoId === undefined) return false
+  if (budgetPerVideo === undefined) return false
   if ((await db.$count(videos, and(eq(videos.id, videoId), eq(videos.status, 'ready')))) > 0) return false
   return (await costsOf(db, videoId)).cost_usd >= budgetPerVideo
 }

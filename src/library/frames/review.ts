@@ -1,9 +1,8 @@
-import { eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
-import { certaintySql, loadCalibrations } from '../evaluation/calibration.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame, toAuthor } from './corrections.ts'
 import { CLOSED_LISTS, storedValue } from './frames.ts'
@@ -18,7 +17,7 @@ export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as Annotated
 export interface ReviewPlace {
   /** 0 for a frame with a value outside the lists or the vocabulary, else 1. */
   rank: number
-  /** The lowest certainty of a value that no person set, 0–1. It is calibrated when its model was evaluated. */
+  /** The lowest certainty of a value that no person set, 0–1. It is what the annotator stated. */
   confidence: number
   id: string
 }
@@ -33,25 +32,17 @@ export interface ReviewFrame {
 /** Only frames of the newest videos are ranked, so that the queue is quick in any library. */
 const VIDEOS_RANKED = 300
 
-type Calibrations = Awaited<ReturnType<typeof loadCalibrations>>
-
-/** SQL: the certainty of a value, 0–1. Null for a value that a person set, 0 for one without an answer. */
-function certainty(attribute: AnnotatedAttribute, calibrations: Calibrations): SQL {
-  const provenance = sql.raw(`f.${attribute}_provenance`)
-  // A calibration applies only to values that the model itself stated.
-  const model = sql`case when ${provenance}->>'source' = 'model' then f.annotation_model end`
-  const confidence = sql`(${provenance}->>'confidence')::float8`
-  return sql`case when ${provenance}->>'source' = 'person' then null
-    when ${provenance}->>'reason' = ${OUT_OF_LIST} then -1
-    else coalesce(${certaintySql(calibrations, attribute, { model, confidence })}, 0) end`
+/** SQL: how sure the annotator was of a value, 0–1. Null for a value that a person set, 0 without an answer. */
+function certainty(attribute: string): string {
+  const provenance = `f.${attribute}_provenance`
+  return `case when ${provenance}->>'source' = 'person' then null
+    when ${provenance}->>'reason' = '${OUT_OF_LIST}' then -1
+    else coalesce((${provenance}->>'confidence')::float8, 0) end`
 }
 
-function leastCertainty(calibrations: Calibrations): SQL {
-  const closed = Object.keys(CLOSED_LISTS).map((name) => certainty(name as AnnotatedAttribute, calibrations))
-  // Often no technique is right, so only a value or a proposal is worth a review.
-  const technique = sql`case when f.technique is null then null else ${certainty('technique', calibrations)} end`
-  return sql`least(${sql.join([...closed, technique], sql`, `)})`
-}
+// Often no technique is right, so only a value or a proposal is worth a review.
+const LEAST_CERTAINTY = sql.raw(`least(${Object.keys(CLOSED_LISTS).map(certainty).join(', ')},
+  case when f.technique is null then null else ${certainty('technique')} end)`)
 
 /**
  * The next frames to review after a position: frames with values outside the lists and the vocabulary first, then the
@@ -65,12 +56,11 @@ export async function nextToReview(
   const behind = after
     ? sql`where (rank, confidence, id) > (${after.rank}::int, ${after.confidence}::float8, ${after.id})`
     : sql``
-  const least = leastCertainty(await loadCalibrations(db))
   const { rows } = await db.execute<{ id: string; rank: number; confidence: number; proposed: string[] | null }>(sql`
     with recent as (select id from videos where first_ready_at is not null order by added_at desc, id
                      limit ${VIDEOS_RANKED}),
       seen as (
-        select f.id, ${least} as least,
+        select f.id, ${LEAST_CERTAINTY} as least,
                case when f.technique_provenance->>'source' = 'person' then null else (
                  select array_agg(distinct a.proposed_technique) from annotations a
                   where a.frame_id = f.id and a.proposed_technique is not null
@@ -189,38 +179,3 @@ export async function takeBackReview(
   })
   return own
 }
-
-export interface Agreement {
-  attribute: AnnotatedAttribute
-  /** Values that a person set where an annotator also had a value. */
-  judged: number
-  agreed: number
-}
-
-/** Agreement is counted over this many of the frames that people judged last. */
-const FRAMES_COUNTED = 5_000
-
-/** How often people chose what the newest automatic answer said, per attribute. */
-export async function findAgreement(db: Db): Promise<Agreement[]> {
-  const counts = REVIEWED.map(
-    (attribute) => `count(*) filter (where ${theirs(attribute)}) as ${attribute}_judged,
-      count(*) filter (where ${theirs(attribute)} and f.${attribute} = said->'${attribute}'->>'value')
-        as ${attribute}_agreed`,
-  )
-  const { rows } = await db.execute<Record<string, string>>(sql`
-    with judged as (select distinct subject as id from (
-      select subject from events where type = 'frame.corrected' order by xid desc, seq desc limit ${FRAMES_COUNTED}) e)
-    select ${sql.raw(counts.join(', '))}
-      from judged j join frames f on f.id = j.id
-      join lateral (select a.values as said from annotations a where a.frame_id = f.id and a.status = 'annotated'
-                     order by a.created_at desc limit 1) answer on true`)
-  const row = rows[0] ?? {}
-  return REVIEWED.map((attribute) => ({
-    attribute,
-    judged: Number(row[`${attribute}_judged`] ?? 0),
-    agreed: Number(row[`${attribute}_agreed`] ?? 0),
-  }))
-}
-
-const theirs = (attribute: string) =>
-  `f.${attribute}_provenance->>'source' = 'person' and said->'${attribute}'->>'value' is not null`

@@ -11,7 +11,6 @@ import { parseAnswer, toAnnotation, tryParse } from './answer.ts'
 import { boundedFetch, toParameters, toReply } from './endpoint.ts'
 import { classify, misconfigured, shortMessage } from './endpoint-error.ts'
 import { nameOf, stripOf, toRequest } from './frame-batch.ts'
-import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage } from './images.ts'
 import { BATCH_PRICE, type ModelPrice, type Usage } from './usage.ts'
 
@@ -26,7 +25,7 @@ export interface BatchRequest {
 export async function writeBatchLine(
   { id, video, frames }: BatchRequest,
   techniques: readonly TechniqueTerm[],
-  options: { model: string; reasoningEffort: string | undefined; style: HouseStyle | undefined; builds: boolean },
+  options: { model: string; reasoningEffort: string | undefined; builds: boolean },
 ): Promise<string> {
   const asked = await Promise.all(
     frames.map(async (frame, i) => ({
@@ -38,7 +37,7 @@ export async function writeBatchLine(
   )
   const { model, reasoningEffort } = options
   const body = toParameters(
-    toRequest({ video, techniques }, asked, 1, await writeExamples(options.style, frames)),
+    toRequest({ video, techniques }, asked, 1),
     {
       mode: 'json_schema',
       tokenParameter: 'max_completion_tokens',

@@ -5,7 +5,6 @@ import { plainText } from '../plain-text.ts'
 import { type ParsedAnswer, toAnnotation } from './answer.ts'
 import type { CallResult } from './call-gate.ts'
 import type { ModelReply, ModelRequest } from './endpoint.ts'
-import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage, toModelStrip } from './images.ts'
 import { toAnswerSchema, writeContext, writeSystemPrompt } from './prompt.ts'
 
@@ -23,7 +22,6 @@ const REPAIR_INSTRUCTIONS =
 export interface BatchContext {
   video: VideoContext
   techniques: readonly TechniqueTerm[]
-  style: HouseStyle | undefined
   /** Whether frames are sent with the small picture of their build-up. */
   builds: boolean
   /**
@@ -95,11 +93,7 @@ async function askFor(
   { n, room }: Attempt = { n: 1, room: context.room.usual },
 ): Promise<void> {
   const asked = frames.map((prepared, i) => ({ ...prepared, name: nameOf(i) }))
-  const examples = await writeExamples(
-    context.style,
-    asked.map(({ frame }) => frame),
-  )
-  const request = toRequest(context, asked, room, examples)
+  const request = toRequest(context, asked, room)
   const { reply, parsed, recorded } = await context.ask(request, asked, 'ok')
   if (reply.kind !== 'text') {
     await recorded
@@ -134,13 +128,12 @@ export function toRequest(
   { video, techniques }: Pick<BatchContext, 'video' | 'techniques'>,
   asked: readonly AskedFrame[],
   room: number,
-  examples: readonly OpenAI.ChatCompletionContentPart[] = [],
 ): ModelRequest {
   const names = asked.map(({ name }) => name)
   return {
     messages: (mode) => [
       { role: 'system', content: writeSystemPrompt(techniques, mode) },
-      { role: 'user', content: [...examples, ...toContent(video, asked)] },
+      { role: 'user', content: toContent(video, asked) },
     ],
     schema: toAnswerSchema(techniques, names),
     maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,

@@ -12,7 +12,6 @@ import type { AnswerCache } from './answer.ts'
 import { createBreaker, openCallGate, openLocalLimiter } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
-import type { HouseStyle } from './house-style.ts'
 import { findTwins } from './images.ts'
 import { PROMPT_VERSION, promptVersionOf, suffixOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
@@ -40,8 +39,6 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: ReturnType<typeof openLocalLimiter>
   cache?: AnswerCache
-  /** Corrections that are shown as examples. */
-  style?: HouseStyle
   /** Frames are sent with the small picture of their build-up. */
   builds?: boolean
   prices?: Record<string, ModelPrice>
@@ -75,7 +72,6 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const context: BatchContext = {
       video,
       techniques,
-      style: options.style,
       builds: options.builds ?? false,
       room,
       maxAttempts: options.maxAttempts ?? 4,
@@ -118,7 +114,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   return {
-    version: `${options.model} ${PROMPT_VERSION}${suffixOf(options)}`,
+    version: `${options.model} ${PROMPT_VERSION}${suffixOf(options.builds)}`,
     model: options.model,
     batchSize,
     annotate,
@@ -143,8 +139,8 @@ function openGate(options: ModelAnnotatorOptions) {
 }
 
 /** The answer cache for one vocabulary. A failing cache counts as an empty one. */
-function openRunCache({ cache, model, ...shown }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
-  const promptVersion = promptVersionOf(techniques, shown)
+function openRunCache({ cache, model, builds }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
+  const promptVersion = promptVersionOf(techniques, builds)
   return {
     async get({ id, imageSha256 }: FrameToAnnotate): Promise<FrameAnnotation | undefined> {
       const cached = await cache?.get({ imageSha256, model, promptVersion }).catch(() => null)

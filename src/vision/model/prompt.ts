@@ -69,18 +69,15 @@ export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: An
   return parts.join('\n\n')
 }
 
-/** What an answer depends on beside picture and model: the instructions, the vocabulary and the examples. */
-export function promptVersionOf(
-  techniques: readonly TechniqueTerm[],
-  { style, builds }: { style?: { version: string } | undefined; builds?: boolean },
-): string {
+/** What an answer depends on beside picture and model: the instructions and the vocabulary. */
+export function promptVersionOf(techniques: readonly TechniqueTerm[], builds = false): string {
   const digest = createHash('sha256').update(writeSystemPrompt(techniques, 'json_schema')).digest('hex')
-  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${suffixOf({ style, builds })}`
+  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${suffixOf(builds)}`
 }
 
 /** What is shown beside the frames: part of every version. */
-export function suffixOf({ style, builds }: { style?: { version: string } | undefined; builds?: boolean }): string {
-  return `${builds ? '+builds' : ''}${style ? `+${style.version}` : ''}`
+export function suffixOf(builds = false): string {
+  return builds ? '+builds' : ''
 }
 
 /** The part that differs between calls. The title is data: quoted, shortened, on one line. */

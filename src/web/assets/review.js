@@ -21,7 +21,7 @@ function preload() {
 
 /** @param {string} url */
 async function show(url) {
-  swap(await loadPage(url), 'review', 'agreement')
+  swap(await loadPage(url), 'review')
   history.pushState(null, '', url)
   current = 0
   mark()

@@ -4,9 +4,7 @@ import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
 import { CLOSED_LISTS, storedValue } from '../../library/frames/frames.ts'
 import {
-  type Agreement,
   acceptReview,
-  findAgreement,
   frameToReview,
   nextToReview,
   REVIEWED,
@@ -55,9 +53,8 @@ export function addReviewPages(actions: Actions, deps: PageDeps): void {
     { parameters, cost: OPERATOR_POINTS.review },
     async ({ visitor, query }) => {
       const { after, at, undo, taken } = query
-      const [queue, agreement, others, again] = await Promise.all([
+      const [queue, others, again] = await Promise.all([
         nextToReview(db, { after: parsePlace(after), limit: 2 }),
-        findAgreement(db),
         takenBefore(deps, taken),
         at === undefined ? undefined : frameToReview(db, at),
       ])
@@ -71,8 +68,7 @@ export function addReviewPages(actions: Actions, deps: PageDeps): void {
       const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
       const body = html`${operatorHead('review', 'Review')}
 <div id="review"${second && html` data-next-image="${await imageOf(deps, second.row.id)}"`}>
-${takenNotice(others)}${form ?? EMPTY}</div>
-${agreementList(agreement)}`
+${takenNotice(others)}${form ?? EMPTY}</div>`
       return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
     },
   )
@@ -276,16 +272,4 @@ function textField(row: FrameRow, name: (typeof WRITTEN)[number]): Html {
   const value = storedValue(row, name).value ?? ''
   return html`<div class="field"><label for="${name}">${labelOf(name)} ${origin(row, name)}</label>
 ${was(row, name, true)}<textarea id="${name}" name="${name}" rows="2" maxlength="2000">${value}</textarea></div>`
-}
-
-/** How often people chose what the machine had said. */
-function agreementList(agreement: readonly Agreement[]): Html {
-  const judged = agreement.filter((one) => one.judged > 0)
-  if (judged.length === 0) return html`<div id="agreement"></div>`
-  return html`<section id="agreement"><h2>Agreement with the model</h2>
-<dl>${judged.map(({ attribute, judged, agreed }) => {
-    const share = Math.round((agreed / judged) * 100)
-    return html`<div><dt>${labelOf(attribute)}</dt><dd>${share} % of ${counted(judged, 'judged value')}
-<meter min="0" max="100" value="${share}" aria-label="${labelOf(attribute)}: ${share} %"></meter></dd></div>`
-  })}</dl></section>`
 }
