@@ -1,14 +1,13 @@
-// Fails for a migration that the version before it could not run on: two versions of API and worker share a database
-// during an upgrade. Expand first, and contract a release later (docs/operations.md, Upgrades).
+// Before the first release: fails where there is more than one migration. From its tag on: fails where that migration
+// was edited, and for a migration that the version before it could not run on. Two versions of API and worker share a
+// database during an upgrade: expand first, and contract a release later (docs/operations.md, Upgrades).
 //
 // A line above the statement admits it, with the reason:
 //   -- contracts: no code names frames.old since 0.3.0
 //   -- locks writes: saves has a few thousand rows
+import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { basename } from 'node:path'
-
-/** The migrations before made the first schema. No other version ever ran on it. */
-const FIRST_CHECKED = '0007'
+import { FIRST_RELEASE, isReleased } from './released.mjs'
 
 const CONTRACTS = [
   [/^drop\s+(table|view|materialized view|type|function|schema|sequence)\b/, 'drops what older code may use'],
@@ -24,10 +23,17 @@ const LOCKS = [
 ]
 
 const findings = []
-for (const file of globSync('drizzle/*.sql').sort()) {
-  if (basename(file) < FIRST_CHECKED) continue
-  const made = new Set()
-  for (const statement of statementsOf(readFileSync(file, 'utf8'))) checkStatement(file, statement, made)
+const [first, ...later] = globSync('drizzle/*.sql').sort()
+if (!isReleased()) {
+  for (const file of later)
+    findings.push(`${file}: there is one migration until ${FIRST_RELEASE}. Delete it and run npm run db:generate.`)
+} else {
+  if (readFileSync(first, 'utf8') !== execFileSync('git', ['show', `${FIRST_RELEASE}:${first}`], { encoding: 'utf8' }))
+    findings.push(`${first} was released with ${FIRST_RELEASE}. Take the edit back and add a migration.`)
+  for (const file of later) {
+    const made = new Set()
+    for (const statement of statementsOf(readFileSync(file, 'utf8'))) checkStatement(file, statement, made)
+  }
 }
 for (const finding of findings) console.log(finding)
 if (findings.length > 0) process.exitCode = 1

@@ -8,8 +8,8 @@ const MAX_COLUMNS = 120
 
 /** Files that people read from top to bottom. Other text only has its columns checked. */
 const READ_WHOLE = /\.(ts|js|mjs|css|html|md|sql|ya?ml)$/
-/** Generated files, and migrations, which are never edited once merged. */
-const EXEMPT = /^(package-lock\.json$|drizzle\/)/
+/** Generated files. */
+const EXEMPT = /^(package-lock\.json$|drizzle\/(0|meta\/))/
 /** A URL that stands alone behind a marker. */
 const LONE_URL = /^\s*(\S+ )?\S*https?:\/\/\S+$/
 const TABLE_ROW = /^\s*\|/

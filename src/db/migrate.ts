@@ -16,12 +16,27 @@ export async function migrateDatabase(db: Db): Promise<void> {
   try {
     await client.query('set statement_timeout = 0')
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await refuseOtherBeginnings(client)
     await migrate(drizzle(client), { migrationsFolder: folder })
   } finally {
     await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined)
     // Closed instead of released, because it has no statement timeout any more.
     client.release(true)
   }
+}
+
+/**
+ * Until 0.1.0 is released, the one migration is made anew with each change of the schema.
+ * @throws for a database that another one began
+ */
+async function refuseOtherBeginnings(client: pg.ClientBase): Promise<void> {
+  const [begun] = await loadMigrations(client)
+  const [first] = knownMigrations()
+  if (begun === undefined || begun.hash === first!.hash) return
+  throw new Error(
+    'another version before 0.1.0 made its tables, and libraries of such versions start anew. ' +
+      'Use an empty database; with npm start, set another DATA_DIR',
+  )
 }
 
 /** A migration by the time of its making and the SHA-256 of its text, as the database records it. */

@@ -381,15 +381,3 @@ test('a copy whose search documents could not be built names the cause', async (
   })
   await expect(copied).rejects.toThrow('The search documents were not built: the engine is away.')
 })
-
-test('a database of an older schema is copied, though a migration adds a consumer', async () => {
-  using folder = openFolder()
-  await using cluster = await openCluster()
-  const [from, to] = [await cluster.create({ migrated: 28 }), await cluster.create()]
-  const [media, place] = ['store', 'copy'].map((name) => openDiskStore(join(folder.path, name)))
-  await queryAt(from, `insert into checkpoints (consumer, xid, seq) values ('webhooks', '1', 0)`)
-  const shared = { rebuilt: [], rebuild: () => Promise.resolve(), onProgress: () => undefined }
-  await copyDatabase({ from, to, media: media!, place: place!, ...shared })
-  const consumers = await queryAt(to, 'select consumer from checkpoints order by 1')
-  expect(consumers.map(({ consumer }) => consumer)).toEqual(['subscriptions', 'webhooks'])
-})

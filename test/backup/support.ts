@@ -5,7 +5,7 @@ import pg from 'pg'
 import { expect, inject } from 'vitest'
 import { type Config, parseConfig } from '../../src/config.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
-import { applyMigrations, migrateDatabase } from '../../src/db/migrate.ts'
+import { migrateDatabase } from '../../src/db/migrate.ts'
 import { startLocalPostgres } from '../../src/local/postgres.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
@@ -25,17 +25,12 @@ export async function openCluster() {
   const server = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: { fsync: 'off' } })
   let databases = 0
   return {
-    /** An empty database, or one with the current schema, or with that after so many migrations. */
-    async create({ migrated = false }: { migrated?: boolean | number } = {}): Promise<string> {
+    /** An empty database, or one with the current schema. */
+    async create({ migrated = false }: { migrated?: boolean } = {}): Promise<string> {
       const name = `library_${++databases}`
       await queryAt(server.url, `create database ${name}`)
       const url = server.url.replace(/postgres$/, name)
-      if (typeof migrated === 'number') {
-        const client = new pg.Client({ connectionString: url })
-        await client.connect()
-        await applyMigrations(client, { from: 0, to: migrated })
-        await client.end()
-      } else if (migrated) {
+      if (migrated) {
         const db = openDb({ url, max: 1 })
         await migrateDatabase(db)
         await db.$client.end()

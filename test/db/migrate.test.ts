@@ -44,3 +44,18 @@ test(
     }
   },
 )
+
+test('a database that another version before 0.1.0 began is refused, untouched, with what to do', async () => {
+  await using stores = await openStores()
+  const client = new pg.Client({ connectionString: stores.databaseUrl })
+  await client.connect()
+  try {
+    await client.query(`update drizzle.__drizzle_migrations set hash = 'of another text'`)
+    await expect(migrateDatabase(stores.db)).rejects.toThrow(/start anew\. Use an empty database/)
+    expect((await client.query('select hash from drizzle.__drizzle_migrations')).rows).toEqual([
+      { hash: 'of another text' },
+    ])
+  } finally {
+    await client.end()
+  }
+})

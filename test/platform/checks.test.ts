@@ -122,9 +122,35 @@ test('a long commit subject fails the commit check from the commit on that broug
   })
 })
 
+test('there is one migration until the first release, and it is not edited from then on', () => {
+  write('drizzle/0000_begin.sql', 'CREATE TABLE a ();')
+  expect(check('check-migrations')).toEqual({ status: 0, lines: [] })
+  write('drizzle/0001_change.sql', 'CREATE TABLE b ();')
+  expect(check('check-migrations')).toEqual({
+    status: 1,
+    lines: ['drizzle/0001_change.sql: there is one migration until v0.1.0. Delete it and run npm run db:generate.'],
+  })
+  release()
+  expect(check('check-migrations')).toEqual({ status: 0, lines: [] })
+  write('drizzle/0000_begin.sql', 'CREATE TABLE a (id text);')
+  expect(check('check-migrations')).toEqual({
+    status: 1,
+    lines: ['drizzle/0000_begin.sql was released with v0.1.0. Take the edit back and add a migration.'],
+  })
+})
+
+/** Commits what there is, with the tag of the first release. */
+function release(): void {
+  write('drizzle/0000_begin.sql', 'CREATE TABLE a ();')
+  git('add', '.')
+  git('commit', '--quiet', '-m', 'Release 0.1.0')
+  git('tag', 'v0.1.0')
+}
+
 test('a migration that the version before it cannot run on fails, unless it says why it is safe', () => {
+  release()
   const refused = (sql: string) => {
-    write('drizzle/0007_change.sql', sql)
+    write('drizzle/0001_change.sql', sql)
     return check('check-migrations').lines.map((line) => /^\S+ (.*?)\. Leave/.exec(line)?.[1] ?? line)
   }
   for (const [statement, why] of [
@@ -150,9 +176,9 @@ test('a migration that the version before it cannot run on fails, unless it says
       -- contracts: no code names frames.reason since 0.3.0
       ALTER TABLE "frames" DROP COLUMN "reason";`),
   ).toEqual([])
-  write('drizzle/0007_change.sql', '-- first\n\nDROP VIEW a;\nALTER TABLE "b" RENAME TO "c";\n')
+  write('drizzle/0001_change.sql', '-- first\n\nDROP VIEW a;\nALTER TABLE "b" RENAME TO "c";\n')
   expect(check('check-migrations')).toMatchObject({
     status: 1,
-    lines: [3, 4].map((line) => expect.stringMatching(new RegExp(`^drizzle/0007_change\\.sql:${line} `))),
+    lines: [3, 4].map((line) => expect.stringMatching(new RegExp(`^drizzle/0001_change\\.sql:${line} `))),
   })
 })

@@ -1,15 +1,15 @@
--- Transaction numbers begin again in another cluster (a dump that is restored, another major version) and after a recovery to an
--- earlier moment. An event's position is therefore its transaction's number plus a shift. Whoever writes the first event in a
--- cluster that is not the one in event_log chooses a new shift, in the transaction of that event.
-CREATE TABLE "event_log" (
-	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
-	"cluster" text NOT NULL,
-	"shift" bigint NOT NULL,
-	"since" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "event_log_one_row" CHECK (id = 1)
-);
+-- What the tables need before they are made: extensions, and the functions of the event log. One of these functions is
+-- the default of a column. `npm run db:generate` puts this file above the generated tables.
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
 --> statement-breakpoint
--- The cluster and its timeline: both stay for as long as a server is the primary. A standby writes nothing and takes what is recorded.
+CREATE EXTENSION IF NOT EXISTS unaccent;
+--> statement-breakpoint
+-- Transaction numbers begin again in another cluster (a dump that is restored, another major version) and after a
+-- recovery to an earlier moment. An event's position is therefore its transaction's number plus a shift. Whoever writes
+-- the first event in a cluster that is not the one in event_log chooses a new shift, in the transaction of that event.
+--
+-- The cluster and its timeline: both stay for as long as a server is the primary. A standby writes nothing and takes
+-- what is recorded.
 CREATE FUNCTION event_log_cluster() RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF pg_is_in_recovery() THEN
@@ -33,7 +33,8 @@ BEGIN
   SELECT greatest(
     coalesce((SELECT e.xid::text::bigint FROM public.events e ORDER BY e.xid DESC, e.seq DESC LIMIT 1), 0),
     coalesce((SELECT max(c.xid::text::bigint) FROM public.checkpoints c), 0)) INTO last_position;
-  IF NOT EXISTS (SELECT FROM public.event_log) AND last_position < pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
+  IF NOT EXISTS (SELECT FROM public.event_log)
+     AND last_position < pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
     found_shift := 0;
   ELSE
     -- The next multiple of 2^40, and a random part: two copies of one backup give no position twice.
@@ -63,13 +64,20 @@ BEGIN
   RETURN found_shift;
 END $$;
 --> statement-breakpoint
+-- A transaction may get its number long before it writes an event: it locks one thing and then waits for another.
+-- By its own number, its events would stand before those of the transaction that it waited for. So an event's position
+-- is the newest transaction number in use when it is written, and events of one thing stand in the order of its lock.
+-- It is never less than the number of its own transaction: what is open stays at or above the horizon, and what is
+-- written later never comes below it.
 CREATE FUNCTION event_log_position() RETURNS xid8 LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (public.event_log_shift() + pg_current_xact_id()::text::bigint)::text::xid8;
+  RETURN (public.event_log_shift() + greatest(
+    pg_current_xact_id()::text::bigint,
+    pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1))::text::xid8;
 END $$;
 --> statement-breakpoint
--- Readers stop before this position: that of the oldest open transaction. In a cluster that has written no event yet, every event
--- came from elsewhere and can be read.
+-- Readers stop before this position: that of the oldest open transaction. In a cluster that has written no event yet,
+-- every event came from elsewhere and can be read.
 CREATE FUNCTION event_log_horizon() RETURNS xid8 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found_shift bigint;
@@ -80,8 +88,3 @@ BEGIN
   END IF;
   RETURN (found_shift + pg_snapshot_xmin(pg_current_snapshot())::text::bigint)::text::xid8;
 END $$;
---> statement-breakpoint
-ALTER TABLE "events" ALTER COLUMN "xid" SET DEFAULT event_log_position();
---> statement-breakpoint
--- Now, so that events of the old version's transactions, which are numbered without a shift, stay in order.
-SELECT event_log_shift();
