@@ -100,7 +100,23 @@ test('a long file and a wide line fail the size check; a table row and a lone UR
     lines: [
       'long.ts has 401 lines, the limit is 400.',
       'wide.sql:2 has 121 columns, the limit is 120.',
-      '2 findings. Split the files and wrap the lines.',
+      '2 findings. Split the files, wrap the lines, and take away what is over a ceiling.',
+    ],
+  })
+})
+
+test('what is over its ceiling fails the size check, and a folder without one', () => {
+  write('src/api/tests-are-apart.test.ts', '\n'.repeat(300))
+  write('src/attic/box.ts', '// old\n')
+  for (const n of Array(30).keys()) write(`src/oauth/part-${n}.ts`, '// more\n'.repeat(400))
+  for (const n of Array(9).keys()) write(`docs/page-${n}.md`, `${'a word '.repeat(10)}\n`.repeat(400))
+  expect(check('check-sizes')).toEqual({
+    status: 1,
+    lines: [
+      'src/attic has no ceiling. Give it one in scripts/check-sizes.mjs.',
+      expect.stringMatching(/^src\/oauth has 12000, the ceiling is \d+\.$/),
+      expect.stringMatching(/^words of docs has 72000, the ceiling is \d+\.$/),
+      '3 findings. Split the files, wrap the lines, and take away what is over a ceiling.',
     ],
   })
 })
