@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
-import { findBoard } from '../../src/library/collections/boards.ts'
 import { unpinFrames } from '../../src/library/collections/pins.ts'
 import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
@@ -267,12 +266,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /web/boards/:id/cover': ({ board, frames }) => ({ params: { id: board }, form: { cover: frames[4_999]! } }),
   'POST /web/boards/:id/delete': onFullBoard,
   'POST /web/boards/:id/note': ({ frames }, n) => ({ form: { frame: frames[4_990 + n]!, note: MOST.note } }),
-  'POST /web/boards/:id/move': async ({ db, accountId, board, frames }, n) => {
-    const { version } = await findBoard(db, { accountId, boardId: board })
-    return {
-      form: { frame: frames[4_990 + n]!, place: `${n + 1}`, version },
-    }
-  },
+  'POST /web/boards/:id/move': ({ frames }, n) => ({ form: { move: `${frames[4_990 + n]}:${n}` } }),
   'POST /web/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
   'POST /web/boards/:id/unshare': ({ boards }, n) => ({ params: { id: boards[n]! } }),
   'POST /web/keys': (_, n) => ({ form: { name: `k${n}`, scope: 'saves:read', expires: '7' } }),

@@ -180,10 +180,5 @@ test('a page costs what the same costs over HTTP, and a refusal costs the accoun
   expect(await post('/web/pins', named(100))).toEqual({ status: 200, points: 1 })
   expect(await post('/web/pins', [...named(100), ['board', boardId]])).toEqual({ status: 200, points: 100 })
   expect(await post('/web/saved', named(241))).toEqual({ status: 200, points: 4 })
-  expect(
-    await post(`/web/boards/${boardId}/move`, [
-      ['frame', frameIds[0]!],
-      ['place', 'x'],
-    ]),
-  ).toEqual({ status: 400, points: 0 })
+  expect(await post(`/web/boards/${boardId}/move`, [['move', `${frameIds[0]}:x`]])).toEqual({ status: 400, points: 0 })
 })

@@ -25,8 +25,6 @@ interface LockedBoard extends Record<string, unknown> {
   id: string
   name: string
   description: string | null
-  /** As in `findBoard`: it changes with every change of the board or of its pins. */
-  version: string
   itemCount: number
 }
 
@@ -34,7 +32,7 @@ interface LockedBoard extends Record<string, unknown> {
 export async function lockBoard(tx: Tx, { accountId, boardId }: OnBoard): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<LockedBoard>(
-    sql`select id, name, description, xmin::text as version, item_count as "itemCount" from boards
+    sql`select id, name, description, item_count as "itemCount" from boards
          where id = ${boardId} and account_id = ${accountId} for update`,
   )
   if (!rows[0]) throw notFound('board')

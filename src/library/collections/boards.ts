@@ -189,8 +189,6 @@ export interface PinPage {
 
 export interface LoadedBoard {
   board: Board
-  /** As in `findBoard`. */
-  version: string
   pins: Pin[]
   /** The cursor of the next page; null at the end. */
   next: string | null
@@ -228,32 +226,23 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
     throw invalid('after', 'after: not a cursor of this board. Use the `next` of an earlier page.')
   const behind = after === undefined ? sql`` : sql`and i.position > ${after}::int`
   const cut = limit === undefined ? sql`` : sql`order by i.position limit ${limit + 1} offset ${skip}`
-  // One statement, so that the count, the version and the pins agree.
-  const { rows } = await db.execute<BoardRow & { version: string; pins: (PinRow & { position: number })[] }>(sql`
-    select ${boardColumns}, b.xmin::text as version,
+  // One statement, so that the count and the pins agree.
+  const { rows } = await db.execute<BoardRow & { pins: (PinRow & { position: number })[] }>(sql`
+    select ${boardColumns},
            coalesce((select json_agg(json_build_object(
                               'frameId', p.frame_id, 'note', p.note, 'pinnedAt', p.pinned_at,
                               'position', p.position) order by p.position)
                        from (select * from board_items i where i.board_id = b.id ${behind} ${cut}) p), '[]') as pins
       from boards b where ${where}`)
   if (!rows[0]) throw notFound('board')
-  const { pins, version, ...board } = rows[0]
+  const { pins, ...board } = rows[0]
   const shown = pins.slice(0, limit)
   const last = shown.at(-1)
   return {
     board: toBoard(board),
-    version,
     pins: shown.map(toPin),
     next: last && shown.length < pins.length ? String(last.position) : null,
   }
-}
-
-/** The frame ids of a board in the owner's order. Ids only, because a full board has 5,000 pins. */
-export async function loadPinnedIds(db: DbOrTx, { id }: Pick<Board, 'id'>): Promise<string[]> {
-  const { rows } = await db.execute<{ ids: string | null }>(
-    sql`select string_agg(i.frame_id, ',' order by i.position) as ids from board_items i where i.board_id = ${id}`,
-  )
-  return rows[0]?.ids?.split(',') ?? []
 }
 
 /** The pins of these frames, in the order of the ids. A frame that is no longer pinned is left out. */
@@ -268,7 +257,11 @@ export async function loadPins(db: DbOrTx, { id }: Pick<Board, 'id'>, frameIds: 
 
 /** All pins in the owner's order. Each batch is loaded once the one before is taken. */
 export async function* pinBatches(db: DbOrTx, board: Pick<Board, 'id'>, size: number): AsyncGenerator<Pin[], void> {
-  const ids = await loadPinnedIds(db, board)
+  // Ids only, because a full board has 5,000 pins.
+  const { rows } = await db.execute<{ ids: string | null }>(
+    sql`select string_agg(frame_id, ',' order by position) as ids from board_items where board_id = ${board.id}`,
+  )
+  const ids = rows[0]?.ids?.split(',') ?? []
   for (let from = 0; from < ids.length; from += size) yield loadPins(db, board, ids.slice(from, from + size))
 }
 

@@ -11,18 +11,10 @@ import { lockBoard, type OnBoard, touchBoard } from './board-settings.ts'
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
 
-/** The board has changed since its owner loaded it. */
-export class BoardChanged extends AppError {
-  constructor() {
-    super('conflict', 'Somebody changed this board meanwhile. Look at its order now, then move the frame again.')
-  }
-}
-
 /**
  * Pins a frame, moves it, or changes its note. An omitted note or position stays as it is; a new pin goes to the end.
- * `position` counts from 0 and is capped at the end. A repeat changes nothing and appends no event. `seen`: the version
- * of the board that the position counts in (`findBoard`).
- * @throws AppError not_found for board or frame, conflict at MAX_PINS, BoardChanged.
+ * `position` counts from 0 and is capped at the end. A repeat changes nothing and appends no event.
+ * @throws AppError not_found for board or frame, conflict at MAX_PINS.
  */
 export async function pinFrame(
   db: DbOrTx,
@@ -30,14 +22,12 @@ export async function pinFrame(
     frameId: string
     note?: string | null | undefined
     position?: number | undefined
-    seen?: string | undefined
   },
 ): Promise<{ pinned: boolean; position: number }> {
   const { accountId, boardId, frameId } = pin
   const note = pin.note === undefined ? undefined : parseNote(pin.note)
   return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, [frameId]), await lockBoard(tx, { accountId, boardId })]
-    if (pin.seen !== undefined && pin.seen !== board.version) throw new BoardChanged()
     requireAll([frameId], frames)
     const { existing, from } = await findPin(tx, boardId, frameId)
     if (!existing) requireRoom(board, 1)

@@ -1,4 +1,4 @@
-// The order of a board: its buttons without a new page, and dragging on top. A move names the state that was seen.
+// The order of a board: its buttons without a new page, and dragging on top.
 import { announce, byId, loadPage, on, send, swap, tell, toast } from './core.js'
 
 const board = () => /** @type {HTMLElement} */ (byId('board'))
@@ -13,57 +13,23 @@ document.addEventListener('submit', (event) => {
 })
 
 /**
- * Moves a frame. Where the board was changed meanwhile, it goes behind the neighbour that was meant, if this page shows
- * it, and a message takes it back.
+ * Moves a frame, and shows the order as it is then.
  * @param {string} frame
  * @param {number} place from 0
  */
 async function move(frame, place) {
-  const first = Number(board().dataset.first)
-  const neighbour = orderOf().filter((id) => id !== frame)[place - first - 1]
+  const { path, total } = board().dataset
   try {
-    await sendMove(frame, place)
+    const { position } = await send(`${path}/move`, { move: `${frame}:${place}` })
+    const told = `Moved to ${position + 1} of ${total}.`
+    // The move is made, whether or not the page can be loaded again.
+    await show().then(
+      () => announce(told),
+      () => toast(`${told} Load the page again to see it.`),
+    )
   } catch (error) {
-    if (/** @type {{ status?: number }} */ (error).status === 409) await moveAgain(frame, { place, neighbour })
-    else tell(error, () => move(frame, place))
+    tell(error, () => move(frame, place))
   }
-}
-
-/**
- * @param {string} frame
- * @param {{ place: number, neighbour: string | undefined }} wish
- */
-async function moveAgain(frame, { place, neighbour }) {
-  try {
-    await show()
-    const first = Number(board().dataset.first)
-    const now = orderOf()
-    const from = now.indexOf(frame)
-    const at = now.filter((id) => id !== frame).indexOf(neighbour ?? '')
-    await sendMove(frame, at < 0 ? place : first + at + 1)
-    const undo = () => move(frame, first + from)
-    toast('The board was changed meanwhile. Your frame is moved.', from < 0 ? {} : { undo })
-  } catch (error) {
-    tell(error)
-  }
-}
-
-const orderOf = () =>
-  [...document.querySelectorAll('#pins .pick')].map((item) => /** @type {HTMLElement} */ (item).dataset.frame ?? '')
-
-/**
- * @param {string} frame
- * @param {number} place
- */
-async function sendMove(frame, place) {
-  const { path, version = '', total } = board().dataset
-  const { position } = await send(`${path}/move`, { version, move: `${frame}:${place}` })
-  const told = `Moved to ${position + 1} of ${total}.`
-  // The move is made, whether or not the page can be loaded again.
-  await show().then(
-    () => announce(told),
-    () => toast(`${told} Load the page again to see it.`),
-  )
 }
 
 /** Shows the board as it is now. What was selected stays selected. */

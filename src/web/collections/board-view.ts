@@ -1,17 +1,13 @@
 import {
   BOARD_PAGE,
   type BoardChoice,
-  loadBoard,
-  loadPinnedIds,
-  loadPins,
   MAX_BOARD_DESCRIPTION,
   MAX_BOARD_NAME,
 } from '../../library/collections/boards.ts'
 import { MAX_NOTE } from '../../library/collections/pins.ts'
-import { type PinnedFrame, type toBoardWithItems, toPinnedFrames } from '../../views/collections.ts'
+import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
-import type { PageDeps } from '../page-deps.ts'
 import { emptyState, exportLinks, menu, notices, pickCard, planNotice, type Told } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
@@ -21,8 +17,6 @@ interface BoardData {
   board: ShownBoard
   /** Pins on all pages. */
   total: number
-  /** The state that the page shows; a move names it. */
-  version: string
   page: number
   /** Whether each frame has the buttons that move it. */
   arranging: boolean
@@ -38,7 +32,7 @@ interface BoardData {
  * under the pointer and the focus. Buttons order it while it is arranged; a script adds dragging at any time.
  */
 export function boardPage(data: BoardData): Html {
-  const { visitor, board, total, version, told, arranging } = data
+  const { visitor, board, total, told, arranging } = data
   /** Pins before the first one of this page. */
   const first = (data.page - 1) * BOARD_PAGE
   const path = `/web/boards/${board.id}`
@@ -50,7 +44,7 @@ ${item.note !== null && html`<p class="note">${item.note}</p>`}`
   })
   return html`<h1>${board.name}</h1>
 ${notices(visitor, told)}${planNotice(visitor)}
-<div id="board" data-path="${path}" data-version="${version}" data-first="${first}" data-total="${total}">
+<div id="board" data-path="${path}" data-first="${first}" data-total="${total}">
 <p class="lead">${counted(total, 'frame')}. You made it on ${dayOf(board.created_at)}.
   ${board.shared_at !== null && 'Everyone with its link can see this board.'}</p>
 ${board.description !== null && html`<p class="note">${board.description}</p>`}
@@ -62,8 +56,8 @@ ${board.description !== null && html`<p class="note">${board.description}</p>`}
   ${deleteMenu(visitor, board, total)}
 </div>
 ${total === 0 && EMPTY}
-<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
-  ${hidden('board', board.id)}${arranging && hidden('arrange', '1')}
+<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('board', board.id)}
+  ${arranging && hidden('arrange', '1')}
   ${pagePart(data.page)}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
@@ -106,7 +100,7 @@ interface Placed {
   total: number
 }
 
-/** The buttons that move a pin. They send the form of the selection, which holds token and version. */
+/** The buttons that move a pin. They send the form of the selection. */
 function moves(item: PinnedFrame, { path, place, total }: Placed): Html {
   const what = item.caption ?? item.video.title
   const last = total - 1
@@ -223,8 +217,6 @@ export function noteForm(
 </form></section>`
 }
 
-/** Pages between an action and its board: which board, which order, which link. */
-
 /** Asks where to pin frames that were selected on another page. */
 export function chooseBoard(visitor: Visitor, boards: readonly BoardChoice[], frameIds: readonly string[]): Html {
   const frames = frameIds.map((id) => hidden('frame', id))
@@ -241,41 +233,4 @@ ${boards.length > 0 && html`<ul class="choices">${boards.map((board) => boardCho
 function boardChoice(visitor: Visitor, { id, name, itemCount }: BoardChoice, frames: readonly Html[]): Html {
   return html`<li><form method="post" action="/web/pins">${formToken(visitor)}${frames}${hidden('board', id)}
   <button>${name} <span class="hint">${counted(itemCount, 'frame')}</span></button></form></li>`
-}
-
-/** Frames of each order that are shown. */
-const SHOWN = 12
-
-/** The order as it is, and the order with the visitor's move, to choose from. */
-export async function conflictPage(
-  deps: PageDeps,
-  wish: { visitor: Visitor; accountId: string; boardId: string; frameId: string; position: number },
-): Promise<Html> {
-  const { visitor, boardId, frameId, position } = wish
-  const { board, version } = await loadBoard(deps.db, wish, { limit: 0 })
-  const ids = await loadPinnedIds(deps.db, board)
-  const others = ids.filter((id) => id !== frameId)
-  const to = Math.min(position, others.length)
-  const wished = ids.includes(frameId) ? others.toSpliced(to, 0, frameId) : others
-  const from = Math.max(0, Math.min(to, ids.indexOf(frameId)) - 2)
-  const part = async (list: readonly string[]) =>
-    toPinnedFrames(deps, await loadPins(deps.db, board, list.slice(from, from + SHOWN)))
-  const orders = [await part(ids), await part(wished)] as const
-  return html`<h1>“${board.name}” has changed meanwhile</h1>
-<p class="lead">Somebody changed this board after you loaded it, so your move was not made. These are both orders.</p>
-${order('As it is now', orders[0], frameId, from)}
-<p><a class="button" href="/boards/${boardId}">Keep this order</a></p>
-${order('With your move', orders[1], frameId, from)}
-<form method="post" action="/web/boards/${boardId}/move">${formToken(visitor)}
-  ${hidden('version', version)}${hidden('move', `${frameId}:${to}`)}
-  <button class="primary">Move it all the same</button>
-</form>`
-}
-
-function order(title: string, frames: readonly PinnedFrame[], frameId: string, from: number): Html {
-  return html`<h2>${title}</h2><ol class="order" start="${from + 1}">${frames.map(
-    (frame) => html`<li${frame.id === frameId && html` class="moved"`}>
-  <img src="${frame.thumb_url}" alt="${frame.caption ?? frame.video.title}" width="160" height="90" loading="lazy">
-  ${frame.id === frameId && html`<span>your frame</span>`}</li>`,
-  )}</ol>`
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import { createBoard, ensureBoard, findBoard, listBoardChoices, updateBoard } from '../../library/collections/boards.ts'
-import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
+import { pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
 import {
   putBack,
   removalSize,
@@ -11,10 +11,10 @@ import {
   removeSavesWithUndo,
 } from '../../library/collections/removals.ts'
 import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
-import { type ActionOptions, type Actions, type Asked, type Done, field, frameFields, frameForm } from '../actions.ts'
+import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm } from '../actions.ts'
 import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { boardPath, chooseBoard, conflictPage } from './board-view.ts'
+import { boardPath, chooseBoard } from './board-view.ts'
 
 /** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {
@@ -176,43 +176,23 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
     return { json: { ok: true }, to: boardPath(asked.param('id'), { page, pin: frameId }) }
   })
 
-  actions.action({ path: '/web/boards/:id/move', who: 'pro', body: Move }, (asked) => movePin(deps, asked))
-}
-
-/** `move` is `<frame>:<place from 0>`, as the buttons have it; or `frame`, with `place` from 1 as people count. */
-const Move = z
-  .object({
-    move: field.maybe,
-    frame: field.text,
-    place: field.text,
-    version: field.text,
-    ...seenPart,
-  })
-  .transform(({ move, frame, place, ...rest }) => {
-    const [frameId = '', at] = move === undefined ? [frame, Number(place) - 1] : move.split(':')
-    return { ...rest, frameId, position: Math.max(0, Number(at)) }
-  })
-  .refine(({ position }) => Number.isInteger(position), 'The place is a whole number, from 1 for the first.')
-
-/** Moves a pin in the order that its owner saw. Where the board has changed, the answer shows both orders. */
-async function movePin(deps: PageDeps, asked: Asked & { body: z.output<typeof Move> }): Promise<Done> {
-  const { db } = deps
-  const { visitor, body } = asked
-  const { frameId, position, version: seen, arrange, page } = body
-  const at = boardOf(asked)
-  try {
+  // The place counts in the order as it is now, which may be another than the page shows: the last move wins.
+  actions.action({ path: '/web/boards/:id/move', who: 'pro', body: Move }, async (asked) => {
+    const { frameId, position: wished, ...seen } = asked.body
     await requirePinned(deps, asked, frameId)
-    const moved = await pinFrame(db, { ...at, frameId, position, seen })
-    const { version } = await findBoard(db, at)
-    const to = boardPath(at.boardId, { page, arrange, pin: frameId })
-    return { json: { position: moved.position, version }, to }
-  } catch (error) {
-    if (!(error instanceof BoardChanged)) throw error
-    asked.res.set('Cache-Control', 'no-store')
-    const page = await conflictPage(deps, { visitor, ...at, frameId, position })
-    return { page: { title: 'Two orders', current: 'boards', wide: true, body: page }, status: 409 }
-  }
+    const { position } = await pinFrame(db, { ...boardOf(asked), frameId, position: wished })
+    return { json: { position }, to: boardPath(asked.param('id'), { ...seen, pin: frameId }) }
+  })
 }
+
+/** `move` is `<frame>:<place from 0>`, as the buttons have it. */
+const Move = z
+  .object({ move: field.text, ...seenPart })
+  .transform(({ move, ...seen }) => {
+    const [frameId = '', at] = move.split(':')
+    return { ...seen, frameId, position: Math.max(0, Number(at)) }
+  })
+  .refine(({ position }) => Number.isInteger(position), 'The place is a whole number, from 0 for the first.')
 
 /** Moves and notes need an existing pin, so they never restore a removed one. @throws AppError not_found */
 async function requirePinned({ db }: PageDeps, asked: Asked, frameId: string): Promise<void> {

@@ -96,7 +96,6 @@ async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { qu
     visitor,
     board,
     total: stored.board.itemCount,
-    version: stored.version,
     page,
     arranging: arrange !== undefined,
     link: token && `${deps.publicUrl}/shared/${token}`,
