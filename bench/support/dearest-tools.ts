@@ -44,7 +44,7 @@ export const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => obj
   report: () => ({ of: 'saves', by: 'frame', ...year, limit: 100 }),
   describe_film: ({ videos }, n) => ({ video_id: videos[n] }),
   compare_films: ({ videos }, n) => ({ video_id: videos.slice(n, n + 6) }),
-  find_films: (_, n) => ({ limit: 60, part: 'ending', min: `shots_a_minute:${n}` }),
+  find_films: (_, n) => ({ limit: 60, min: `shots_a_minute:${n}` }),
   video_status: ({ videos }, n) => ({ video_id: videos.slice(n, n + 20) }),
   add_video: (_, n) => ({ url: Array.from({ length: 20 }, (__, at) => `https://a.example.com/${n}-${at}.mp4`) }),
   find_sequences: (_, n) => ({

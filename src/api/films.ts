@@ -6,17 +6,7 @@ import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
-import {
-  compareParameters,
-  filmParameters,
-  findFilms,
-  listOpenings,
-  OPENING_POINTS,
-  openingParameters,
-  pointsForEnds,
-  requireCompared,
-} from '../views/film-list.ts'
-import { Frame, toFrame } from '../views/frame.ts'
+import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { readSequences, SEQUENCE_POINTS, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps } from './reads.ts'
@@ -168,32 +158,6 @@ const ofTheLibrary = [
       }))
       return { films: (await withVideos(deps, films)).map(({ listed }) => listed), differences }
     },
-  ),
-
-  cachedRead(
-    {
-      id: 'listOpenings',
-      path: '/api/openings',
-      tag: 'Films',
-      summary: 'How films open or end: the first or last shots of many, side by side, the newest film first',
-      parameters: { ...openingParameters, limit: listLimit(12, 24), after: afterParameter },
-      answer: z
-        .strictObject({
-          openings: z.array(z.strictObject({ video: Video, frames: z.array(Frame) })),
-          next: nextCursor,
-        })
-        .meta({ id: 'OpeningsResponse' }),
-      cost: { points: OPENING_POINTS },
-    },
-    async ({ search, publicUrl }: Deps, { query: { limit = 12, after, ...asked } }) => {
-      const { items, next } = await listOpenings(search, { ...asked, after, limit })
-      const openings = items.map(({ video, frames }) => ({
-        video: toVideo(video, publicUrl),
-        frames: frames.map((frame) => toFrame(frame, publicUrl)),
-      }))
-      return { openings, next }
-    },
-    { coldPoints: ({ limit = 12 }) => pointsForEnds(limit) },
   ),
 ]
 

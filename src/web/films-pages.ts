@@ -6,18 +6,7 @@ import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
-import {
-  compareParameters,
-  filmParameters,
-  findFilms,
-  isComparable,
-  listOpenings,
-  OPENING_POINTS,
-  type Opening,
-  openingParameters,
-  pointsForEnds,
-  requireCompared,
-} from '../views/film-list.ts'
+import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { plainName } from '../views/parameters.ts'
 import { lengthOf } from '../views/rhythm.ts'
 import {
@@ -27,15 +16,13 @@ import {
   sequenceParameters,
   toSequenceQuery,
 } from '../views/sequences.ts'
-import type { Platform } from '../vocabulary.ts'
 import { curves, exportsPanel, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { altOf, frameCard } from './frame-card.ts'
-import { clock, counted, type Html, hidden, html, nextPage, options, trusted, valueLabel } from './html.ts'
+import { altOf } from './frame-card.ts'
+import { clock, counted, type Html, hidden, html, nextPage, options, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 const FILMS = 60
-const OPENINGS = 12
 const SEQUENCES = 24
 
 const step = { schema: plainName(60), description: 'A filter and its value.' }
@@ -47,7 +34,7 @@ function filmsOf({ author, platform }: { author?: string | undefined; platform?:
   return new URLSearchParams({ ...(author && { author }), ...(platform && { platform }) })
 }
 
-/** Films in a list, side by side, and by how they open or what follows what. */
+/** Films in a list, side by side, and by what follows what. */
 export function filmsRouter(deps: PageDeps): Routes {
   const { search, films, pages, publicUrl } = deps
   const router = openRoutes()
@@ -72,18 +59,6 @@ export function filmsRouter(deps: PageDeps): Routes {
     const read: ReadFilm[] = []
     for (const { id } of chosen) read.push(await readFilm(deps, id))
     return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
-  })
-
-  const openings = {
-    parameters: { ...openingParameters, ...LIST_PARAMETERS },
-    points: OPENING_POINTS,
-    coldPoints: () => pointsForEnds(OPENINGS),
-  }
-  pages.add(router, '/openings', openings, async ({ query }) => {
-    const { part = 'opening', author, platform, after } = query
-    const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
-    const body = openingsPage({ part, author, platform, openings: items, next })
-    return { title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
   })
 
   pages.add(router, '/sequences', { parameters: sequenceForm, points: SEQUENCE_POINTS }, async ({ query }) => {
@@ -116,7 +91,7 @@ function filmsPage({ films, videos, total, without, sort, order, narrowed, next 
 <p class="lead">${counted(total, 'film')} by how they are built.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`
   }
-<a href="/openings">How they open</a> · <a href="/sequences">What follows what</a> · <a
+<a href="/sequences">What follows what</a> · <a
 href="/drafts">Score your draft</a></p></header>
 ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
 <form class="sorting" action="/films">${[...narrowed].map(([name, value]) => hidden(name, value))}
@@ -189,41 +164,6 @@ function overTime({ video, frames, grammar, film }: ReadFilm, all: readonly Publ
     length,
   )}</span></h2>
 ${filmStrip(frames, length)}${shotStrip(grammar, length)}${curves(film, all)}</section>`
-}
-
-/** `/openings`: how films open, or end, side by side. */
-function openingsPage(given: {
-  part: 'opening' | 'ending'
-  author: string | undefined
-  platform: Platform | undefined
-  openings: readonly Opening[]
-  next: string | null
-}): Html {
-  const { part, author, platform, openings, next } = given
-  const address = (query: { part: typeof part; after?: string }) => {
-    const chosen = { author, platform, ...query }
-    const known = Object.entries(chosen).filter((one): one is [string, string] => one[1] !== undefined)
-    return `/openings?${new URLSearchParams(known)}`
-  }
-  const tab = (one: typeof part, label: string) => {
-    const here = one === part && trusted(' aria-current="page"')
-    return html`<li><a class="choice" href="${address({ part: one })}"${here}>${label}</a></li>`
-  }
-  const tabs = [tab('opening', 'Openings'), tab('ending', 'Endings')]
-  let shown = 0
-  const rows = openings.map(({ video, frames }) => {
-    const by = video.author === null ? '' : html` <span class="hint">${video.author}</span>`
-    const cards = frames.map((frame) => frameCard(frame, shown++))
-    return html`<section class="opening"><h2><a href="/videos/${video.id}">${video.title}</a>${by}</h2>
-<div class="wall"><ol class="sheet">${cards}</ol></div></section>`
-  })
-  const of = author === undefined ? '' : html` of ${author}`
-  const none = html`<p class="empty">No film is here yet. Operators <a href="/operator">add them</a>.</p>`
-  return html`<header class="entity"><h1>How films ${part === 'opening' ? 'open' : 'end'}</h1>
-<p class="lead">The ${part === 'opening' ? 'first' : 'last'} shots of each film${of}, the newest first.</p></header>
-<nav aria-label="Part"><ul class="pick-list">${tabs}</ul></nav>
-${openings.length === 0 ? none : rows}
-${nextPage(next && address({ part, after: next }))}`
 }
 
 type Page = Awaited<ReturnType<typeof readSequences>>

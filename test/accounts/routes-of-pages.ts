@@ -33,7 +33,6 @@ export const PAGES: Record<string, Access> = {
   'GET /films': 'open',
   'GET /compare': 'open',
   'GET /sequences': 'open',
-  'GET /openings': 'open',
   'GET /brands': 'open',
   'GET /brands/:name': 'open',
   'GET /techniques': 'open',

@@ -334,30 +334,6 @@ test('another extraction replaces the shots; a deleted video takes them along', 
   expect((await service.get(`/api/videos/${id}/film`)).status).toBe(404)
 })
 
-test('films open and end side by side: a frame of each of the first or last shots, the newest film first', async () => {
-  const { json } = await service.get('/api/openings')
-  const of = (id: string, from = json) => from.openings.find(({ video }: { video: { id: string } }) => video.id === id)
-  const seconds = (one: { frames: { t_sec: number }[] }) => one.frames.map(({ t_sec }) => t_sec)
-  expect(seconds(of(mixed))).toEqual([1, 5, 10])
-  const times = json.openings.map(({ video }: { video: { added_at: string } }) => video.added_at)
-  expect(times).toEqual([...times].sort().reverse())
-  const endings = await service.get('/api/openings?part=ending&limit=3')
-  expect(endings.json.openings).toHaveLength(3)
-  const rest = await service.get(`/api/openings?part=ending&limit=3&after=${encodeURIComponent(endings.json.next)}`)
-  const ids = [...endings.json.openings, ...rest.json.openings].map(({ video }: { video: { id: string } }) => video.id)
-  expect(new Set(ids).size).toBe(ids.length)
-  const ofAtlas = await service.get('/api/openings?author=Atlas')
-  expect(ofAtlas.json.openings.map(({ video }: { video: { author: string } }) => video.author)).toEqual([
-    'Atlas',
-    'Atlas',
-  ])
-  const refused = await service.get('/api/openings?part=middle')
-  expect([refused.status, refused.json.detail ?? JSON.stringify(refused.json)]).toEqual([
-    400,
-    expect.stringContaining('opening, ending'),
-  ])
-})
-
 test('a film under ten seconds says why its shots have no place among the others', async () => {
   const short = await seedFilm(service.stores.db, { shots: [2, 3, 4] })
   await service.drain()

@@ -2,8 +2,7 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { seedFilm } from '../support/film.ts'
-import { post } from './support.ts'
-import { callOf, FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let long: string
@@ -69,26 +68,6 @@ test('find_films sorts by a measure, with bounds, or finds those built like one'
   const like = await call('find_films', { like: 'Other 1' })
   expect(like.structuredContent.films[0]).toMatchObject({ title: expect.stringMatching(/^Other/) })
   expect(like.text).toMatch(/nearest first\n.*away; /)
-})
-
-test('find_films shows how films open or end, in one call', async () => {
-  const { text, structuredContent } = await call('find_films', { sort: 'shots', part: 'opening', limit: 2 })
-  expect(structuredContent.films[0].frames.map(({ t_sec }: { t_sec: number }) => t_sec)).toEqual([0, 1, 2, 3])
-  expect(text).toMatch(/\n\S+ "The longest.*\n {2}0:00 presenter "Shot 0: .* \S+\n {2}0:01 ui "Shot 1/)
-  const ending = await call('find_films', { like: 'Calm', part: 'ending' })
-  const { frames } = ending.structuredContent.films.find(({ id }: { id: string }) => id === long)
-  expect(frames.map(({ t_sec }: { t_sec: number }) => t_sec)).toEqual([56, 57, 58, 59])
-})
-
-test('the ends of films are paid for by their number', async () => {
-  const left = async (args: Record<string, unknown>) => {
-    const { headers } = await post(library.service.mcp, callOf('find_films', args), bearer)
-    return Number(/r=(\d+)/.exec(String(headers.ratelimit))![1])
-  }
-  const start = await left({ sort: 'luma' })
-  const plain = await left({ sort: 'luma', order: 'asc' })
-  const few = await left({ sort: 'luma', part: 'ending', limit: 2 })
-  expect([start - plain, plain - few]).toEqual([2, 3])
 })
 
 test('compare_films sets films side by side', async () => {

@@ -5,9 +5,9 @@ import type { ShelfFilm } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm, tellCamera } from '../../views/film.ts'
-import { boundSchema, endsOf, findFilms, pointsForEnds, requireFilms } from '../../views/film-list.ts'
+import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
-import { defineTool, READS, type Tool, type ToolContext } from '../tool.ts'
+import { defineTool, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
 import { type LibraryToolDeps, spellBrands, videoIdOf, videoReference } from './library.ts'
@@ -19,14 +19,6 @@ export function filmTools(deps: LibraryToolDeps): Tool[] {
 const reads = { annotations: READS, points: POINTS.search, scope: 'any', cacheable: true } as const
 const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
 const refOf = ({ id, title, author, measures }: ShelfFilm): z.infer<typeof FilmRef> => ({ id, title, author, measures })
-
-/** A shot of an opening or ending. */
-const EndFrame = z.object({
-  id: z.string(),
-  t_sec: z.number(),
-  subject: z.string().nullable(),
-  caption: z.string().nullable(),
-})
 
 /** Lines of a film's structure: a longer one would fill a context window. */
 const MOST_PARTS = 16
@@ -167,7 +159,7 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
     ...reads,
     name: 'find_films',
     title: 'Find films',
-    description: 'Videos by how they are built: the stillest, loudest. Or like one. part: how they open or end.',
+    description: 'Videos by how they are built: the stillest, loudest. Or like one.',
     input: z.strictObject({
       sort: z.enum(SORTS as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
       order: z.enum(['desc', 'asc']).default('desc'),
@@ -176,26 +168,19 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       author: z.string().max(300).optional(),
       like: videoReference().optional(),
       by: z.enum(VIEWS).default('style'),
-      part: z.enum(['opening', 'ending']).optional(),
       limit: limitArgument(12, 60),
       cursor: z.string().max(200).optional(),
       format: formatArgument,
     }),
     output: z.object({
-      films: z.array(
-        FilmRef.extend({
-          distance: z.number().optional(),
-          why: z.array(z.string()).optional(),
-          frames: z.array(EndFrame).optional(),
-        }),
-      ),
+      films: z.array(FilmRef.extend({ distance: z.number().optional(), why: z.array(z.string()).optional() })),
       total: z.number(),
       next_cursor: z.string().nullable(),
     }),
-    async run(args, { charge }) {
+    async run(args) {
       const shelf = await deps.films.shelf()
-      const { limit, cursor: after, sort, order, author, min, max, like, by: view, part } = args
-      if (like !== undefined) return withEnds({ ...deps, charge }, part, await similarTo(deps, like, { view, limit }))
+      const { limit, cursor: after, sort, order, author, min, max, like, by: view } = args
+      if (like !== undefined) return similarTo(deps, like, { view, limit })
       const brand = await spellBrands(deps.search, author === undefined ? [] : [author])
       const query = { sort, order, author: brand.names[0], min, max }
       const find = async () => findFilms(shelf, query, { after, limit })
@@ -204,32 +189,13 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
       const notes = [...brand.notes, ...(total === 0 ? ['No film has these. Leave out the author or a bound.'] : [])]
       const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
-      const found = { films: films.map(refOf), total, next_cursor: next }
-      const told = [`${heading}${moreWith(next)}`, ...notes].join('\n')
-      return { ...(await withEnds({ ...deps, charge }, part, { heading: told, lines, found })), notes }
+      return {
+        text: [`${heading}${moreWith(next)}`, ...notes, ...lines].join('\n'),
+        structured: { films: films.map(refOf), total, next_cursor: next },
+        notes,
+      }
     },
   })
-}
-
-type Found = { id: string; measures: ShelfFilm['measures']; title: string; author: string | null }
-
-/** An answer of films, a line for each, with their first or last shots where these are asked for. */
-async function withEnds<F extends { films: Found[] }>(
-  { search, charge }: Pick<LibraryToolDeps, 'search'> & Pick<ToolContext, 'charge'>,
-  part: 'opening' | 'ending' | undefined,
-  { heading, lines, found }: { heading: string; lines: readonly string[]; found: F },
-) {
-  if (part === undefined) return { text: [heading, ...lines].join('\n'), structured: found }
-  await charge(pointsForEnds(found.films.length))
-  const ends = await endsOf(search, { ids: found.films.map(({ id }) => id), part })
-  const shown = lines.flatMap((line, n) => [
-    line,
-    ...ends[n]!.map(({ id, t_sec, subject, caption }) => {
-      return `  ${clock(t_sec)} ${subject ?? 'unknown'}${caption ? ` ${quote(caption, 60)}` : ''} ${id}`
-    }),
-  ])
-  const films = found.films.map((film, n) => ({ ...film, frames: ends[n]!.map((frame) => EndFrame.parse(frame)) }))
-  return { text: [heading, ...shown].join('\n'), structured: { ...found, films } }
 }
 
 async function similarTo(deps: LibraryToolDeps, given: string, options: Parameters<typeof similarFilms>[2]) {
@@ -242,6 +208,9 @@ async function similarTo(deps: LibraryToolDeps, given: string, options: Paramete
   })
   const found = near.map((one) => ({ ...refOf(one.film), distance: one.distance, why: one.why }))
   const none = 'No film can be compared with it: it has too few measures, or it is alone.'
-  const heading = `Films like ${titleOf(film!)}, by ${options.view}, nearest first${near.length > 0 ? '' : `\n${none}`}`
-  return { heading, lines, found: { films: found, total: found.length, next_cursor: null } }
+  const heading = `Films like ${titleOf(film!)}, by ${options.view}, nearest first`
+  return {
+    text: [heading, ...(near.length > 0 ? lines : [none])].join('\n'),
+    structured: { films: found, total: found.length, next_cursor: null },
+  }
 }
