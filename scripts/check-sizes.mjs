@@ -21,11 +21,11 @@ const TABLE_ROW = /^\s*\|/
  */
 const CEILINGS = {
   'src/.': 1_112,
-  'src/api': 3_379,
+  'src/api': 3_255,
   'src/backup': 1_358,
   'src/cli': 4_604,
   'src/db': 1_443,
-  'src/events': 1_631,
+  'src/events': 1_605,
   'src/http': 2_815,
   'src/library': 9_403,
   'src/local': 613,
@@ -41,15 +41,15 @@ const CEILINGS = {
   'src/video': 6_021,
   'src/views': 2_148,
   'src/vision': 3_910,
-  'src/web': 8_049,
+  'src/web': 7_973,
   'src/webhooks': 304,
   'src/workers': 2_659,
-  'TypeScript of src': 65_698,
-  'text of src': 71_994,
-  tests: 46_214,
+  'TypeScript of src': 65_472,
+  'text of src': 71_768,
+  tests: 46_164,
   bench: 7_942,
-  'words of docs': 26_957,
-  'words of decisions': 9_706,
+  'words of docs': 26_928,
+  'words of decisions': 9_699,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
+import { EVENTS, type SentType, TEST_EVENT } from '../events/catalogue.ts'
+import { schemaPath, versionsOf } from '../events/cloud-event.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Parameter } from '../parameters.ts'
 import { filterParameters } from '../views/parameters.ts'
-import { describeData, describeEvents, type EventDocument } from './asyncapi.ts'
 
 export interface DocumentsDeps {
   documents: Documents
@@ -16,8 +17,7 @@ export interface DocumentsDeps {
 /** The documents about the API. What is sent of them is made at the first request and holds until the next release. */
 export interface Documents {
   api(): ApiDocument
-  events(): EventDocument
-  send: Record<'openapi' | 'asyncapi' | 'llms', TextSender>
+  send: Record<'openapi' | 'llms', TextSender>
   /** The sender of the schema of an event's data; undefined when there is no such version. */
   dataSchema(type: string, version: string): TextSender | undefined
 }
@@ -32,12 +32,10 @@ export function openDocuments(options: {
 }): Documents {
   const { operations, tools, publicUrl, version } = options
   const api = () => describeApi({ ...HEAD, info: { ...HEAD.info, version }, servers: [{ url: publicUrl }], operations })
-  const events = () => describeEvents({ publicUrl, version })
   /** Of the versions there are, so it is bounded. */
   const schemas = new Map<string, TextSender>()
   return {
     api,
-    events,
     dataSchema(type, dataVersion) {
       const key = `${type}/${dataVersion}`
       const known = schemas.get(key)
@@ -50,10 +48,20 @@ export function openDocuments(options: {
     },
     send: {
       openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),
-      asyncapi: textSender('application/json; charset=utf-8', () => JSON.stringify(events())),
       llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl })),
     },
   }
+}
+
+const SENT_TYPES = Object.keys({ ...EVENTS, ...TEST_EVENT }) as SentType[]
+
+/** The JSON schema of a version of a type's data; undefined when there is none. */
+function describeData(type: string, version: string, publicUrl: string): object | undefined {
+  const known = SENT_TYPES.find((one) => one === type)
+  const found = known && versionsOf(known).find((one) => String(one.version) === version)
+  if (!found) return undefined
+  const { $schema, ...schema } = z.toJSONSchema(found.schema) as Record<string, unknown>
+  return { $schema, $id: publicUrl + schemaPath(type, found.version), title: type, ...schema }
 }
 
 /** A document that needs no store and stays the same until the next release. */
@@ -70,18 +78,6 @@ export const documentEndpoints = [
       errors: [400],
     },
     sending('openapi'),
-  ),
-
-  endpoint(
-    {
-      ...fixed,
-      id: 'getAsyncApiDocument',
-      path: '/asyncapi.json',
-      summary: 'The events, as an AsyncAPI document',
-      answer: z.looseObject({ asyncapi: z.string() }),
-      errors: [400],
-    },
-    sending('asyncapi'),
   ),
 
   endpoint(
@@ -211,7 +207,7 @@ Every save, board change and step of a video is a CloudEvent. Figures are counte
 of an operator with the scope \`events:read\`.
 
 - [Events](${publicUrl}/api/events): from a cursor on, or live with \`Accept: text/event-stream\`. \
-[AsyncAPI](${publicUrl}/asyncapi.json) describes each type; webhooks send them.
+\`dataschema\` names the JSON schema of its data. Webhooks send them.
 ${figures.map((read) => readLine(read, publicUrl)).join('\n')}
 
 ## Reference

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
-import { CloudEvent, exampleOf, toCloudEvent } from '../events/cloud-event.ts'
+import { CloudEvent, toCloudEvent } from '../events/cloud-event.ts'
 import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '../events/dead-events.ts'
 import { listConsumerLag } from '../events/lag.ts'
 import { readPosition, replay } from '../events/positions.ts'
@@ -19,8 +19,28 @@ const LIMIT = { default: 100, max: 1_000 } as const
 
 const Event = CloudEvent.meta({
   id: 'Event',
-  description: 'A CloudEvents 1.0 event. The page /docs/events lists the types.',
-  examples: [exampleOf('frame.saved')],
+  description: 'A CloudEvents 1.0 event. `dataschema` is where the fields of its `data` are described.',
+  examples: [
+    toCloudEvent(
+      {
+        id: '01979c3e-5d6f-4c1a-9d0e-3f6f6f0c8a11',
+        type: 'frame.saved',
+        version: 1,
+        subject: 'k3v9x0aq7m2d-1a4c',
+        accountId: 'a1b2c3d4',
+        data: {
+          frame_id: 'k3v9x0aq7m2d-1a4c',
+          video_id: 'k3v9x0aq7m2d',
+          author: 'Northwind Labs',
+          technique: 'cursor-zoom',
+          subject: 'terminal',
+        },
+        time: new Date('2026-11-20T12:00:00Z'),
+        cursor: { xid: '73521', seq: 1042 },
+      },
+      'https://frames.example',
+    ),
+  ],
 })
 
 export interface EventsDeps {

@@ -5,7 +5,7 @@ import { ASKERS } from '../vocabulary.ts'
  * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
  * the id of the thing it is about. A field that the reader can do without may be added as optional. Any other change is
  * a new version: the schema here changes, and the former one goes to `EARLIER`. Stored events are never edited.
- * Descriptions and examples are those of the JSON schemas, of AsyncAPI and of /docs/events.
+ * Descriptions and examples are those of the JSON schemas.
  */
 const field = <T extends z.ZodType>(schema: T, description: string, ...examples: z.output<T>[]) =>
   schema.meta({ description, examples })

@@ -58,27 +58,6 @@ function toSequence({ xid, seq }: Cursor): string {
   return `${xid.padStart(20, '0')}.${String(seq).padStart(16, '0')}`
 }
 
-/** An event as it might be, made of the examples of its fields. */
-export function exampleOf(type: SentType, source = 'https://frames.example'): CloudEvent {
-  const schema = z.toJSONSchema(schemaOf(type)) as { properties?: Record<string, { examples?: unknown[] }> }
-  const data = Object.fromEntries(
-    Object.entries(schema.properties ?? {}).flatMap(([name, { examples }]) => (examples ? [[name, examples[0]]] : [])),
-  )
-  const event: StoredEvent<SentType> = {
-    id: '01979c3e-5d6f-4c1a-9d0e-3f6f6f0c8a11',
-    type,
-    version: currentVersion(type),
-    subject: String(
-      data.frame_id ?? data.board_id ?? data.video_id ?? data.key_id ?? data.slug ?? data.endpoint_id ?? 'a1b2c3d4',
-    ),
-    accountId: /^(video|frames|webhook)\./.test(type) ? null : 'a1b2c3d4',
-    data,
-    time: new Date('2026-11-20T12:00:00Z'),
-    cursor: { xid: '73521', seq: 1042 },
-  }
-  return toCloudEvent(event, source)
-}
-
 type Earlier = Partial<Record<SentType, readonly EarlierVersion[]>>
 
 /** The version in which events of a type are written now, from 1. */
@@ -86,15 +65,10 @@ export function currentVersion(type: SentType, earlier: Earlier = EARLIER): numb
   return (earlier[type]?.length ?? 0) + 1
 }
 
-/** What the current version of a type holds. */
-export function schemaOf(type: SentType): z.ZodType {
-  return { ...EVENTS, ...TEST_EVENT }[type]
-}
-
 /** Every version of a type, the first one first. */
 export function versionsOf(type: SentType): { version: number; schema: z.ZodType }[] {
   const earlier: Earlier = EARLIER
-  const schemas = [...(earlier[type] ?? []).map(({ schema }) => schema), schemaOf(type)]
+  const schemas = [...(earlier[type] ?? []).map(({ schema }) => schema), { ...EVENTS, ...TEST_EVENT }[type]]
   return schemas.map((schema, at) => ({ version: at + 1, schema }))
 }
 

@@ -32,7 +32,7 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`, `/docs/events`, `/docs/design`: documents for programs, and the design, as pages without a script. */
+/** `/docs`, `/docs/design`: documents for programs, and the design, as pages without a script. */
 export function docsPageRouter({
   assets,
   viewerOf,
@@ -42,7 +42,7 @@ export function docsPageRouter({
   errors,
 }: Pick<PageDeps, 'assets' | 'viewerOf' | 'limits' | 'publicUrl'> & {
   errors: ErrorRequestHandler
-  documents: { api: () => ApiDocument; events: () => EventsDocument }
+  documents: { api: () => ApiDocument }
 }): Routes {
   const router = openRoutes()
   const serve = (path: string, title: string, makeBody: () => Html) => {
@@ -60,7 +60,6 @@ export function docsPageRouter({
     })
   }
   serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))
-  serve('/docs/events', 'Events', () => eventsReference(documents.events(), publicUrl))
   serve('/docs/design', 'Design', designPage)
   router.use(errors)
   return router
@@ -84,7 +83,6 @@ ${own.map((entry) => operationOf(entry, publicUrl))}</section>`
 <p class="lead">${prose(document.info.description ?? '')}</p>
 <p>Base address <code>${publicUrl}</code>.
 For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>.
-The event log and webhooks: <a href="/docs/events">events</a>.
 Create keys on <a href="/keys">your keys page</a>.</p>
 <nav aria-label="Contents"><ul class="contents">
 ${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}
@@ -162,80 +160,6 @@ function curlOf({ path, method, operation }: Entry, publicUrl: string): string {
   const example = requestBody?.content?.['application/json']?.example
   if (example !== undefined) lines.push(`  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`)
   return lines.join(' \\\n')
-}
-
-/** What the page needs of the AsyncAPI document. */
-export interface EventsDocument {
-  asyncapi: string
-  info: { description: string }
-  components: {
-    messages: Record<string, Message>
-    schemas: Record<string, unknown>
-  }
-}
-
-interface Message {
-  name: string
-  summary: string | undefined
-  examples: readonly { payload: { version: number; dataschema: string } }[]
-}
-
-/** What the first part of a type says it is about. */
-const GROUPS: Record<string, string> = {
-  frame: 'Frames',
-  board: 'Boards',
-  video: 'Videos',
-  frames: 'Work on videos',
-  model: 'Work on videos',
-  searches: 'Searches',
-  technique: 'Vocabulary',
-  key: 'Keys',
-  account: 'Accounts',
-}
-
-/** The page `/docs/events`: how the log is read, the envelope, and every type with its data and an example. */
-function eventsReference(document: EventsDocument, publicUrl: string): Html {
-  const { info, components, asyncapi } = document
-  const messages = Object.values(components.messages)
-  const groups = [...new Set(messages.map(groupOf))]
-  return html`<h1>Events</h1>
-<p class="lead">${prose(info.description)}</p>
-<p>For programs: <a href="/asyncapi.json">asyncapi.json</a> (AsyncAPI ${asyncapi}). The endpoints are in the
-<a href="/docs#listEvents">API reference</a>.</p>
-<nav aria-label="Contents"><ul class="contents">
-<li><a href="#reading">Reading</a></li><li><a href="#envelope">Envelope</a></li>
-${groups.map((group) => html`<li><a href="#${slug(group)}">${group}</a></li>`)}</ul></nav>
-${reading(publicUrl)}
-<section id="envelope"><h2>Envelope</h2>${propertiesOf(components.schemas.CloudEvent as Schema)}</section>
-${groups.map(
-  (group) => html`<section id="${slug(group)}"><h2>${group}</h2>
-${messages.filter((message) => groupOf(message) === group).map((message) => messageOf(message, components.schemas))}
-</section>`,
-)}`
-}
-
-const groupOf = ({ name }: Message) => GROUPS[name.split('.')[0]!] ?? 'Others'
-
-function reading(publicUrl: string): Html {
-  const key = `-H 'Authorization: Bearer flk_live_…'`
-  return html`<section id="reading"><h2>Reading</h2>
-<p>A page, oldest first. ${prose('Pass `next` back as `after`. `after=end` gives the cursor of this moment.')}</p>
-<pre><code>curl '${publicUrl}/api/events?types=frame.saved' \\
-  ${key}</code></pre>
-<p>Live. ${prose('Each event has its cursor as `id`. Send the last one back as `Last-Event-ID` to miss nothing.')}</p>
-<pre><code>curl -N '${publicUrl}/api/events?after=end' \\
-  -H 'Accept: text/event-stream' ${key}</code></pre>
-<p>${prose('Each event comes at least once. Drop what you have seen by its `id`, and order by `sequence`.')}</p>
-</section>`
-}
-
-function messageOf({ name, summary = '', examples }: Message, schemas: Record<string, unknown>): Html {
-  const { version, dataschema } = examples[0]!.payload
-  return html`<details class="operation" id="${name}">
-<summary><code>${name}</code> <span class="hint">${summary}</span></summary>
-<p>Version ${version}. <a href="${new URL(dataschema).pathname}">JSON schema of its data</a></p>
-${propertiesOf(schemas[name] as Schema)}
-<h3>Example</h3>${exampleOf(examples[0]!.payload)}</details>`
 }
 
 /** The parts of JSON Schema that the document uses. */

@@ -114,7 +114,7 @@ test('a page behind the last one of the videos does not say that there are none'
 })
 
 test('a refused address of an open page is a page, and what scripts are told holds no key', async () => {
-  const paths = ['/privacy?x=1', '/connect?x=1', '/connect/skills/none.zip', '/docs?x=1', '/docs/events?x=1']
+  const paths = ['/privacy?x=1', '/connect?x=1', '/connect/skills/none.zip', '/docs?x=1']
   for (const path of paths) {
     const page = await api.call(path, { headers: { accept: 'text/html' } })
     expect([path, page.headers.get('content-type')]).toEqual([path, 'text/html; charset=utf-8'])

@@ -42,16 +42,7 @@ test('no answer and no sign-in link is made of the name under which the service 
   const { key } = await seedAccount(api.db)
   const { frameIds } = await seedFrames(api.db)
   const json = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const paths = [
-    '/',
-    '/docs',
-    '/sign-in',
-    '/openapi.json',
-    '/asyncapi.json',
-    '/llms.txt',
-    '/api/frames',
-    '/api/nothing',
-  ]
+  const paths = ['/', '/docs', '/sign-in', '/openapi.json', '/llms.txt', '/api/frames', '/api/nothing']
   const asked: [Sent, number][] = [
     ...paths.map((path): [Sent, number] => [{ path }, path === '/api/nothing' ? 404 : 200]),
     // A proxy may send the absolute form.

@@ -19,8 +19,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 /** What programs call; everything else that is mounted is a page for people or belongs to one. */
 const forPrograms = (path: string) =>
-  /^\/(api|media|schemas)\//.test(path) ||
-  ['/livez', '/readyz', '/openapi.json', '/asyncapi.json', '/llms.txt'].includes(path)
+  /^\/(api|media|schemas)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
 
 test('every mounted route for programs is in the document, and everything in the document is mounted', () => {
   const mounted = listRoutes(service.api.app.routers)
@@ -42,7 +41,7 @@ const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard
 createWebhook deleteBoard deleteDraft deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard
 exportBoards exportSavedFrames findSequences findSimilarFrames getAnalyticsActivity getAnalyticsModel
-getAnalyticsSaves getAnalyticsSearches getAnalyticsStages getAnalyticsVideos getAsyncApiDocument getBoard
+getAnalyticsSaves getAnalyticsSearches getAnalyticsStages getAnalyticsVideos getBoard
 getBoardTimeline getDeadEvent getDraft getEventSchema getFilm getFrame getImage getLlmsText getOpenApiDocument
 getSequencesTimeline getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery listBoards
 listBrands listDeadEvents listDrafts listEventConsumers listEvents listFilms listFrames listSavedFrames listShots
@@ -256,7 +255,7 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
   for (const { name } of service.api.app.tools) expect(text).toMatch(new RegExp(`\\b${name}\\b`))
-  for (const path of ['/api/events', '/asyncapi.json', '/api/analytics/saves', '/api/analytics/searches'])
+  for (const path of ['/api/events', '/api/analytics/saves', '/api/analytics/searches'])
     expect(text).toContain(`http://frames.test${path}`)
   const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
   expect(reads.length).toBe(10)
