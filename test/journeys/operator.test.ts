@@ -248,8 +248,8 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await picture(page, 'technique')
     await page.getByLabel('Technique').selectOption({ index: 0 })
     await page.getByRole('button', { name: 'Merge…' }).click()
-    await page.getByText(/3 frames\b.* become frames of/s).waitFor()
-    await page.getByRole('button', { name: 'Merge' }).click()
+    await page.locator('section.narrow', { hasText: /3 frames\b.* become frames of/s }).waitFor()
+    await page.getByRole('button', { name: 'Merge', exact: true }).click()
     await page.getByText('Also reached as slow-pour.').waitFor()
     expect(await slugs()).toEqual([page.url().split('/').at(-1)])
 
