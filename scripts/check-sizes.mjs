@@ -20,17 +20,17 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_112,
+  'src/.': 1_094,
   'src/api': 3_255,
-  'src/backup': 1_358,
-  'src/cli': 4_604,
-  'src/db': 1_443,
+  'src/backup': 894,
+  'src/cli': 4_472,
+  'src/db': 1_441,
   'src/events': 1_605,
   'src/http': 2_815,
   'src/library': 9_403,
-  'src/local': 613,
+  'src/local': 492,
   'src/mcp': 5_162,
-  'src/media': 593,
+  'src/media': 591,
   'src/oauth': 526,
   'src/outbound': 178,
   'src/projections': 1_669,
@@ -44,12 +44,12 @@ const CEILINGS = {
   'src/web': 7_973,
   'src/webhooks': 304,
   'src/workers': 2_659,
-  'TypeScript of src': 65_472,
-  'text of src': 71_768,
-  tests: 46_164,
+  'TypeScript of src': 64_733,
+  'text of src': 71_029,
+  tests: 46_047,
   bench: 7_942,
-  'words of docs': 26_928,
-  'words of decisions': 9_699,
+  'words of docs': 26_851,
+  'words of decisions': 9_698,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

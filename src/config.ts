@@ -46,10 +46,6 @@ const Env = z.object({
   S3_REGION: z.string().min(1).optional(),
   S3_ACCESS_KEY: z.string().min(1).optional(),
   S3_SECRET_KEY: z.string().min(1).optional(),
-  BACKUP_S3_ENDPOINT: httpUrl.optional(),
-  BACKUP_S3_REGION: z.string().min(1).optional(),
-  BACKUP_S3_ACCESS_KEY: z.string().min(1).optional(),
-  BACKUP_S3_SECRET_KEY: z.string().min(1).optional(),
   VISION_BASE_URL: httpUrl.optional(),
   VISION_MODEL: z.string().min(1).optional(),
   VISION_API_KEY: z.string().min(1).optional(),
@@ -152,8 +148,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
             secretKey: e.S3_SECRET_KEY,
           }
         : undefined,
-    /** For backups in a bucket: its own settings, or those of the media store. */
-    backupS3: backupAccess(e),
     vision,
     /** What text in pictures is read in, and the folder with its data. */
     readingLanguages: {
@@ -271,18 +265,6 @@ function metricsOf(e: z.infer<typeof Env>) {
     )
   const given = e.METRICS_PORT !== undefined
   return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
-}
-
-function backupAccess(e: z.infer<typeof Env>) {
-  requireTogether(e, ['BACKUP_S3_ACCESS_KEY', 'BACKUP_S3_SECRET_KEY'])
-  const own = e.BACKUP_S3_ACCESS_KEY !== undefined
-  if (!own && (e.BACKUP_S3_ENDPOINT ?? e.BACKUP_S3_REGION) !== undefined)
-    throw new ConfigError('BACKUP_S3_ENDPOINT, BACKUP_S3_REGION: set BACKUP_S3_ACCESS_KEY and BACKUP_S3_SECRET_KEY too')
-  const accessKey = own ? e.BACKUP_S3_ACCESS_KEY : e.S3_ACCESS_KEY
-  const secretKey = own ? e.BACKUP_S3_SECRET_KEY : e.S3_SECRET_KEY
-  if (!accessKey || !secretKey) return undefined
-  const endpoint = own ? e.BACKUP_S3_ENDPOINT : e.S3_ENDPOINT
-  return { endpoint, region: (own ? e.BACKUP_S3_REGION : e.S3_REGION) ?? 'us-east-1', accessKey, secretKey }
 }
 
 /**

@@ -22,13 +22,11 @@ const Manifest = z.strictObject({
   /** In the order in which they can be filled. */
   tables: z.array(Stored.extend({ table: Name, columns: z.array(Name), rows: z.int() })),
   sequences: z.array(z.strictObject({ sequence: Name, last_value: z.string().regex(/^\d+$/) })),
+  /** Copied into `files/`. */
   images: z.strictObject({
-    /** Images are copied into `files/`, or left in the bucket that the service uses. */
-    mode: z.enum(['copy', 'reference']),
-    bucket: z.string().nullable(),
     files: z.int(),
     bytes: z.int(),
-    lists: z.array(Stored.extend({ files: z.int() })),
+    list: Stored,
     /** Named by rows but not in the media store when the backup was made. */
     missing: z.int(),
     missing_keys: z.array(z.string()),
@@ -37,7 +35,6 @@ const Manifest = z.strictObject({
 })
 export type Manifest = z.infer<typeof Manifest>
 export type StoredTable = Manifest['tables'][number]
-export type StoredFile = z.infer<typeof Stored>
 
 /** The folder of one backup inside its place. Names sort by time. */
 export function folderOf(name: string): string {
@@ -111,7 +108,6 @@ export async function chooseBackup(place: MediaStore, at: string, name?: string)
     const names = all.map((one) => one.name).join(', ')
     throw new BackupFailure(`${at} has no backup ${name}. It has ${names || 'none'}.`)
   }
-  const hint =
-    all.length > 0 ? 'The one there was interrupted. Run frames backup again.' : 'Check the name of the destination.'
+  const hint = all.length > 0 ? 'The one there was interrupted. Run frames backup again.' : 'Check its name.'
   throw new BackupFailure(`${at} holds no whole backup. ${hint}`)
 }

@@ -1,47 +1,20 @@
 import { mkdirSync, statSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import type { Config } from '../config.ts'
 import { openDiskStore } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
 
-/** Where backups are: a folder, or a prefix in an S3 bucket. */
-export interface Place {
-  /** As the operator wrote it. */
-  at: string
-  store: MediaStore
-  close(): void
-}
-
 /**
- * Opens `<folder>` or `s3://<bucket>/<prefix>`. A folder is created for its owner alone if `create` is set.
+ * Opens the folder that holds the backups. It is created for its owner alone if `create` is set.
  * @throws BackupFailure
  */
-export async function openPlace(
-  at: string,
-  { backupS3 }: Pick<Config, 'backupS3'>,
-  { create = false }: { create?: boolean } = {},
-): Promise<Place> {
-  const bucket = /^s3:\/\/([^/]+)(?:\/(.*?))?\/*$/.exec(at)
-  if (bucket) {
-    if (!backupS3)
-      throw new BackupFailure(
-        'A backup in a bucket needs BACKUP_S3_ACCESS_KEY and BACKUP_S3_SECRET_KEY, or S3_ACCESS_KEY and S3_SECRET_KEY.',
-      )
-    const prefix = bucket[2] ? `${bucket[2]}/` : ''
-    const { openS3Store } = await import('../media/s3-store.ts')
-    const store = openS3Store({ ...backupS3, bucket: bucket[1]!, prefix })
-    return { at, store, close: () => store.close() }
-  }
-  if (/^[a-z0-9]+:\/\//i.test(at))
-    throw new BackupFailure(`${at} is neither a folder nor an address such as s3://bucket/prefix.`)
+export function openPlace(at: string, { create = false }: { create?: boolean } = {}): MediaStore {
+  if (/^[a-z0-9]+:\/\//i.test(at)) throw new BackupFailure(`${at} is an address. Name a folder of this machine.`)
   const folder = resolve(at)
   if (create) makeFolder(folder)
-  else if (!(await stat(folder).catch(() => undefined))?.isDirectory())
-    throw new BackupFailure(`There is no folder ${at}. Check the name of the destination.`)
-  return { at, store: openDiskStore(folder, { syncLater: true }), close: () => undefined }
+  else if (!isFolder(folder)) throw new BackupFailure(`There is no folder ${at}. Check its name.`)
+  return openDiskStore(folder, { syncLater: true })
 }
 
 const OWNER = 'library.json'
@@ -61,8 +34,7 @@ export async function takePlace(place: MediaStore, library: string): Promise<voi
   }
   if (ownerIn(bytes.toString()) !== library)
     throw new BackupFailure(
-      'This destination holds backups of another library. Choose another folder or prefix: ' +
-        'each library needs one of its own.',
+      'This folder holds backups of another library. Choose another folder: each library needs one of its own.',
     )
 }
 

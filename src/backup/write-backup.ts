@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { VERSION } from '../config.ts'
@@ -7,19 +7,8 @@ import { MEDIA_REMOVAL_LOCK, MIGRATION_LOCK } from '../db/client.ts'
 import { loadMigrations } from '../db/migrate.ts'
 import { forEachAtOnce } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import {
-  COPIES_AT_ONCE,
-  copyFile,
-  copyOf,
-  findIn,
-  forEachFolder,
-  type ListedFile,
-  listFiles,
-  measureFile,
-  openKnownFiles,
-  openListWriter,
-} from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
+import { COPIES_AT_ONCE, copyFile, copyOf, type ListedFile, listFiles } from './files.ts'
 import {
   folderOf,
   listBackups,
@@ -27,23 +16,19 @@ import {
   manifestKey,
   nameFor,
   readManifest,
-  type StoredFile,
   type StoredTable,
   writeManifest,
 } from './manifest.ts'
 import { takePlace } from './place.ts'
-import { decompress, linesOf, type Progress, putCompressed } from './streams.ts'
-import { copyTarget, loadSequences, loadTables, type Table, withClient } from './tables.ts'
+import { linesOf, type Progress, putCompressed, putStream, type StoredFile } from './streams.ts'
+import { copyTarget, loadSequences, loadTables, withClient } from './tables.ts'
 
 export interface BackupOptions {
   databaseUrl: string
   media: MediaStore
-  /** The bucket of `media`; null for a folder. */
-  mediaBucket: string | null
   place: MediaStore
-  /** Names the library, so that no other one backs up into this place. Without it nothing is checked. */
-  library?: () => Promise<string>
-  images: 'copy' | 'reference' | 'none'
+  /** Names the library, so that no other one backs up into this place. */
+  library: () => Promise<string>
   /** A file to back up too, if it exists. */
   operatorKeyFile?: string
   /** Keeps this many of the newest backups and removes the older ones. Absent: keeps all. */
@@ -58,22 +43,20 @@ const MOST_NAMED = 100
 
 /**
  * Backs up a library while it runs: every table in one snapshot, then the files that its rows name. The manifest is
- * written last; without it a backup is not whole, and the next one continues with its files.
+ * written last; without it a backup is not whole, and the next whole one removes it.
  * @throws BackupFailure
  */
 export async function writeBackup(options: BackupOptions) {
-  const { place, images } = options
-  if (images === 'reference' && options.mediaBucket === null)
-    throw new BackupFailure('--images reference needs S3_BUCKET: images in DATA_DIR are copied. Leave it out.')
+  const { place } = options
   const createdAt = new Date()
   const name = nameFor(createdAt)
   return withClient(options.databaseUrl, 'frames backup', async (client) => {
     if ((await loadMigrations(client)).length === 0)
       throw new BackupFailure('The database holds no library: it was never migrated. Check DATABASE_URL.')
-    if (options.library) await takePlace(place, await options.library())
+    await takePlace(place, await options.library())
     await keepMedia(client)
     const snapshot = await copyTables(client, options, name)
-    const files = await copyImages(options, name, snapshot.wanted)
+    const files = await copyImages(options, name, snapshot.keys)
     const operatorKey = await copyOperatorKey(options, name)
     const { tables, sequences, migrations, postgres } = snapshot
     await writeManifest(place, name, {
@@ -87,13 +70,10 @@ export async function writeBackup(options: BackupOptions) {
       images: files.manifest,
       operator_key: operatorKey,
     })
-    await place.delete(wantedKey(name))
-    await removeInterrupted(place, name)
-    const removed = options.keep === undefined ? 0 : await pruneBackups(place, options.keep)
     return {
       backup: name,
-      /** Older backups that were removed. */
-      removed,
+      /** Older whole backups that were removed. */
+      removed: await pruneBackups(place, options.keep),
       tables: tables.length,
       rows: tables.reduce((sum, { rows }) => sum + rows, 0),
       /** Size of the compressed tables. */
@@ -133,151 +113,103 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
     )
     tables.push({ table: table.name, columns: table.columns, ...stored, rows: rows.rowCount })
   }
-  const named = client.query(copyTo(`copy (${namedFiles(list)}) to stdout`))
-  await putCompressed(place, wantedKey(name), named)
+  const keys: string[] = []
+  for await (const key of linesOf(client.query(copyTo(`copy (${NAMED_FILES}) to stdout`)))) keys.push(key)
   const sequences = await loadSequences(client)
   const { rows: server } = await client.query<{ server_version: string }>('show server_version')
   await client.query('commit')
   await client.query('select pg_advisory_unlock_shared($1)', [MIGRATION_LOCK])
   onProgress?.({ step: 'tables', done: list.length, total: list.length })
-  return { migrations, tables, sequences, postgres: server[0]!.server_version, wanted: named.rowCount }
+  return { migrations, tables, sequences, postgres: server[0]!.server_version, keys }
 }
 
-const NAMING = { frames: ['image_key', 'thumb_key', 'build_key', 'loop_key'], videos: ['upload_key'] }
+/** SQL: the keys of all files that rows name. */
+const NAMED_FILES = `
+  select key from frames, unnest(array[image_key, thumb_key, build_key, loop_key]) key where key is not null
+   union select upload_key from videos where upload_key is not null`
 
-/** SQL: the keys of all files that the snapshot's rows name. An older schema lacks some of the columns. */
-function namedFiles(tables: readonly Table[]): string {
-  const named = Object.entries(NAMING).flatMap(([name, naming]) => {
-    const columns = tables.find((table) => table.name === name)?.columns ?? []
-    const known = naming.filter((column) => columns.includes(column))
-    return known.map((column) => `select ${column} as key from ${name} where ${column} is not null`)
-  })
-  return `select key from (${named.join(' union ')}) files order by key collate "C"`
-}
+/** Files that are listed together. */
+const CHUNK = 1_000
 
-/** The list of files that the snapshot's rows name. It exists only while the backup runs. */
-function wantedKey(name: string): string {
-  return `${folderOf(name)}/wanted.zst`
-}
-
-async function* readWanted(place: MediaStore, name: string): AsyncGenerator<{ key: string }> {
-  const body = await place.open(wantedKey(name))
-  if (!body) throw new BackupFailure('The backup was removed while it was written. Run it again.')
-  const { content, done } = decompress(body)
-  for await (const key of linesOf(content)) yield { key }
-  await done
-}
-
-async function copyImages(options: BackupOptions, name: string, total: number) {
-  const { place, media, images, mediaBucket, onProgress } = options
-  const lists = openListWriter(place, name)
-  const isCopy = images === 'copy'
-  const known = isCopy ? await openKnownFiles(place) : undefined
-  let done = 0
-  let copied = 0
-  let bytes = 0
+async function copyImages({ place, media, onProgress }: BackupOptions, name: string, keys: readonly string[]) {
+  const known = await knownFiles(place)
   const missing: string[] = []
-  let missingCount = 0
-  const wanted = images === 'none' ? (async function* () {})() : readWanted(place, name)
-  const present = isCopy ? { store: place, toKey: copyOf } : { store: media, toKey: (key: string) => key }
-  await forEachFolder<{ key: string }>(wanted, present, async (folder, sizes) => {
-    const found = new Map<string, ListedFile>()
-    const before = new Map<string, ListedFile>()
-    for (const { key } of known ? folder : []) {
-      const file = await known!.find(key)
-      if (file) before.set(key, file)
+  let [files, bytes, copied, done] = [0, 0, 0, 0]
+  async function* lines(): AsyncGenerator<Buffer> {
+    for (let at = 0; at < keys.length; at += CHUNK) {
+      const listed: string[] = []
+      await forEachAtOnce(COPIES_AT_ONCE, keys.slice(at, at + CHUNK), async (key) => {
+        const before = await findCopy(place, known.get(key))
+        const content = before ?? (await copyFile({ store: media, key }, { store: place, key: copyOf(key) }))
+        done++
+        onProgress?.({ step: 'images', done, total: keys.length })
+        if (!content) return void missing.push(key)
+        files++
+        bytes += content.bytes
+        if (!before) copied++
+        listed.push(`${JSON.stringify({ key, bytes: content.bytes, sha256: content.sha256 } satisfies ListedFile)}\n`)
+      })
+      yield Buffer.from(listed.join(''))
     }
-    await forEachAtOnce(COPIES_AT_ONCE, folder, async ({ key }) => {
-      const size = sizes.get(isCopy ? copyOf(key) : key)
-      const file = isCopy
-        ? await backUpFile({ media, place, key, size, before: before.get(key) })
-        : size !== undefined && { key, bytes: size, sha256: null, isNew: false }
-      if (file) {
-        found.set(key, { key, bytes: file.bytes, sha256: file.sha256 })
-        if (file.isNew) copied++
-      }
-    })
-    for (const { key } of folder) {
-      const file = found.get(key)
-      done++
-      if (file) {
-        bytes += file.bytes
-        await lists.add(file)
-      } else if (++missingCount <= MOST_NAMED) missing.push(key)
-    }
-    onProgress?.({ step: 'images', done, total })
-  })
-  const written = await lists.end()
+  }
+  const list = await putCompressed(place, `${folderOf(name)}/files.ndjson.zst`, Readable.from(lines()))
   const manifest: Manifest['images'] = {
-    mode: images === 'reference' ? 'reference' : 'copy',
-    bucket: images === 'reference' ? mediaBucket : null,
-    files: written.reduce((sum, { files }) => sum + files, 0),
+    files,
     bytes,
-    lists: written,
-    missing: missingCount,
-    missing_keys: missing,
+    list,
+    missing: missing.length,
+    missing_keys: missing.slice(0, MOST_NAMED),
   }
   return { manifest, copied }
 }
 
-/** A file that an earlier backup has copied is not read again: its key names its content. */
-async function backUpFile(file: {
-  media: MediaStore
-  place: MediaStore
-  key: string
-  size: number | undefined
-  before: ListedFile | undefined
-}): Promise<(ListedFile & { isNew: boolean }) | undefined> {
-  const { media, place, key, size, before } = file
-  if (before && before.bytes === size) return { ...before, isNew: false }
-  const to = { store: place, key: copyOf(key) }
-  const copied = await copyFile({ store: media, key }, to, { present: size !== undefined })
-  if (copied) return { key, bytes: copied.bytes, sha256: copied.sha256, isNew: copied.isNew }
-  // Lost from the media store, but an earlier backup has it.
-  const kept = size === undefined ? undefined : await measureFile(to)
-  return kept && { key, ...kept, isNew: false }
+/**
+ * The files of the newest whole backup by their keys. None of a list that cannot be read: then each file is copied
+ * again.
+ */
+async function knownFiles(place: MediaStore): Promise<Map<string, ListedFile>> {
+  const known = new Map<string, ListedFile>()
+  const newest = (await listBackups(place)).findLast(({ whole }) => whole)
+  try {
+    if (newest)
+      for await (const file of listFiles(place, await readManifest(place, newest.name))) known.set(file.key, file)
+    return known
+  } catch (error) {
+    if (error instanceof BackupFailure) return new Map()
+    throw error
+  }
+}
+
+/** A file that the newest backup has copied is not read again: its key names its content. */
+async function findCopy(place: MediaStore, known: ListedFile | undefined): Promise<ListedFile | undefined> {
+  const found = known && (await place.stat(copyOf(known.key)))
+  return found && found.bytes === known.bytes ? known : undefined
 }
 
 async function copyOperatorKey({ place, operatorKeyFile }: BackupOptions, name: string): Promise<StoredFile | null> {
   if (!operatorKeyFile || !existsSync(operatorKeyFile)) return null
   const file = `${folderOf(name)}/operator-key`
-  await place.put(file, await readFile(operatorKeyFile), 'text/plain')
-  const { bytes, sha256 } = (await measureFile({ store: place, key: file }))!
-  return { file, bytes, sha256 }
-}
-
-/** Removes what interrupted backups left. This backup has taken over their files. */
-async function removeInterrupted(place: MediaStore, name: string): Promise<void> {
-  for (const other of await listBackups(place))
-    if (!other.whole && other.name < name) await place.deletePrefix(`${folderOf(other.name)}/`)
+  return { file, ...(await putStream(place, file, [createReadStream(operatorKeyFile)], { type: 'text/plain' })) }
 }
 
 /**
- * Removes all but the newest `keep` whole backups of a place, then the files that none of these names. No other backup
- * may write there meanwhile. A list that cannot be read ends it before any file is removed.
+ * Removes interrupted backups and all but the newest `keep` whole ones, then the files that no kept one names. No other
+ * backup may write there meanwhile. A list that cannot be read ends it before anything is removed.
  */
-async function pruneBackups(place: MediaStore, keep: number): Promise<number> {
-  const whole = (await listBackups(place)).filter((backup) => backup.whole)
-  const old = whole.slice(0, -keep)
+async function pruneBackups(place: MediaStore, keep: number | undefined): Promise<number> {
+  const all = await listBackups(place)
+  const whole = all.filter((backup) => backup.whole)
+  const kept = whole.slice(-(keep ?? whole.length)).map(({ name }) => name)
+  const old = all.filter(({ name }) => !kept.includes(name))
   if (old.length === 0) return 0
-  const kept = await Promise.all(whole.slice(-keep).map(({ name }) => readManifest(place, name)))
-  for (const manifest of kept) for await (const _file of listFiles(place, manifest));
+  const named = new Set<string>()
+  for (const name of kept)
+    for await (const { key } of listFiles(place, await readManifest(place, name))) named.add(copyOf(key))
   for (const { name } of old) {
     // The manifest goes first, so that a backup half removed does not look whole.
     await place.delete(manifestKey(name))
     await place.deletePrefix(`${folderOf(name)}/`)
   }
-  const copied = kept.filter(({ images }) => images.mode === 'copy')
-  await removeUnnamed(place, await findIn(copied.map((manifest) => listFiles(place, manifest))))
-  return old.length
-}
-
-async function removeUnnamed(place: MediaStore, kept: Awaited<ReturnType<typeof findIn>>): Promise<void> {
-  let last = ''
-  for await (const { key } of place.list(copyOf(''))) {
-    // The lists are read along with the listing, so both must be sorted.
-    if (key <= last) throw new Error('the destination does not list its files in order')
-    last = key
-    if (!(await kept.find(key.slice(copyOf('').length)))) await place.delete(key)
-  }
+  for await (const { key } of place.list(copyOf(''))) if (!named.has(key)) await place.delete(key)
+  return whole.length - kept.length
 }

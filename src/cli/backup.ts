@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { BackupFailure, explain } from '../backup/failure.ts'
-import { openPlace, type Place } from '../backup/place.ts'
+import { openPlace } from '../backup/place.ts'
 import { chooseRestorable, restoreBackup } from '../backup/restore.ts'
 import type { Progress } from '../backup/streams.ts'
 import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
@@ -13,6 +13,7 @@ import { libraryId } from '../library/settings.ts'
 import { secretKeysOf } from '../library/webhooks/describe.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
 import { claimDataDir } from '../local/processes.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { untilSignalled } from '../server/shutdown.ts'
 import { openFaultPoint } from '../workers/fault-point.ts'
@@ -20,12 +21,11 @@ import { configOrExit, parseInteger, readRunFile, requireWritable } from './cont
 import { CliError } from './failure.ts'
 import { addExamples, complain, print } from './terminal.ts'
 
-const PLACE = 'a folder, or s3://bucket/prefix'
+const FOLDER = 'the folder that holds the backups'
 /** Consumers whose effect a restore rebuilds. */
 const REBUILT = ['search']
 
 interface BackupOptions {
-  images: 'copy' | 'reference'
   keep?: number
   verify?: boolean
   json?: boolean
@@ -37,29 +37,20 @@ interface ChosenBackup {
 }
 
 export function defineBackup(command: Command): void {
-  addExamples(command, 'backup /mnt/backups/frames', 'backup s3://my-backups/frames --images reference --verify')
-    .argument('<destination>', PLACE)
-    .addOption(
-      new Option('--images <how>', 'copy them, or leave them in the bucket of the service')
-        .choices(['copy', 'reference'])
-        .default('copy'),
-    )
-    .addOption(
-      new Option('--keep <n>', 'then keep only the newest n backups of the destination').argParser((given) =>
-        parseInteger('--keep', given, { min: 1, max: 10_000 }),
-      ),
+  addExamples(command, 'backup /mnt/backups/frames', 'backup /mnt/backups/frames --keep 14 --verify')
+    .argument('<folder>', FOLDER)
+    .option('--keep <n>', 'then keep only the newest n backups of the folder', (given) =>
+      parseInteger('--keep', given, { min: 1, max: 10_000 }),
     )
     .option('--verify', 'read everything again and compare it with its checksums')
-    .action((at: string, options: BackupOptions) =>
-      inPlace(at, { create: true }, (place, config) => backUp(place, config, options)),
-    )
+    .action((at: string, options: BackupOptions) => explained(at, () => backUp(at, options)))
 }
 
 export function defineVerifyBackup(command: Command): void {
   withChoice(addExamples(command, 'verify-backup /mnt/backups/frames')).action((at: string, options: ChosenBackup) =>
-    inPlace(at, {}, async ({ store: place }) => {
+    explained(at, async () => {
       const onProgress = progressTo('Verifying')
-      const report = await verifyBackup({ place, at, backup: options.backup, onProgress })
+      const report = await verifyBackup({ place: openPlace(at), at, backup: options.backup, onProgress })
       print(options.json, report, () => `The backup ${report.backup} is whole: ${describe(report)}`)
     }),
   )
@@ -67,43 +58,34 @@ export function defineVerifyBackup(command: Command): void {
 
 export function defineRestore(command: Command): void {
   withChoice(addExamples(command, 'restore /mnt/backups/frames')).action((at: string, options: ChosenBackup) =>
-    inPlace(at, {}, (place, config) => restore(place, config, options)),
+    explained(at, () => restore(at, options)),
   )
 }
 
 function withChoice(command: Command): Command {
-  return command.argument('<destination>', PLACE).option('--backup <name>', 'this one (default: the newest)')
+  return command.argument('<folder>', FOLDER).option('--backup <name>', 'this one (default: the newest)')
 }
 
-async function inPlace(
-  at: string,
-  options: { create?: boolean },
-  act: (place: Place, config: Config) => Promise<void>,
-): Promise<void> {
-  const config = configOrExit()
+async function explained(folder: string, act: () => Promise<void>): Promise<void> {
   try {
-    const place = await openPlace(at, config, options)
-    try {
-      await act(place, config)
-    } finally {
-      place.close()
-    }
+    await act()
   } catch (error) {
-    const known = explain(error, { place: at })
+    const known = explain(error, { folder })
     throw known === undefined ? error : new BackupFailure(known)
   }
 }
 
-async function backUp({ at, store: place }: Place, config: Config, options: BackupOptions): Promise<void> {
+async function backUp(at: string, options: BackupOptions): Promise<void> {
+  const config = configOrExit()
+  const place = openPlace(at, { create: true })
   const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Backing up')
   const [report, secrets] = await withDatabase(config, { idle: false }, async (databaseUrl) => {
     const written = await writeBackup({
       databaseUrl,
-      ...mediaOf(config),
+      media: mediaOf(config),
       place,
       library: () => withDb(databaseUrl, libraryId),
-      images: options.images,
       keep: options.keep,
       operatorKeyFile: join(config.dataDir, 'operator-key'),
       onProgress(progress) {
@@ -126,7 +108,9 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
   ])
 }
 
-async function restore({ at, store: place }: Place, config: Config, options: ChosenBackup) {
+async function restore(at: string, options: ChosenBackup): Promise<void> {
+  const config = configOrExit()
+  const place = openPlace(at)
   const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Restoring')
   // Before a database is made for it.
@@ -134,7 +118,7 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
   const [report, secrets] = await withDatabase(config, { idle: true }, async (databaseUrl) => {
     const restored = await restoreBackup({
       databaseUrl,
-      ...mediaOf(config),
+      media: mediaOf(config),
       place,
       at,
       backup: options.backup,
@@ -160,7 +144,7 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
   ])
 }
 
-export async function rebuildSearchDocuments(config: Config, databaseUrl: string): Promise<void> {
+async function rebuildSearchDocuments(config: Config, databaseUrl: string): Promise<void> {
   complain('Building the search documents …')
   const { rebuildAll } = await import('../workers/projection.ts')
   await withDb(databaseUrl, (db) => rebuildAll({ config, db }))
@@ -175,12 +159,12 @@ async function withDb<T>(url: string, act: (db: Db) => Promise<T>): Promise<T> {
   }
 }
 
-function mediaOf(config: Config) {
-  return { media: openMediaStore(config, { syncLater: true }), mediaBucket: config.s3?.bucket ?? null }
+function mediaOf(config: Config): MediaStore {
+  return openMediaStore(config, { syncLater: true })
 }
 
 /** Lines for people on standard error, at most one every two seconds. */
-export function progressTo(what: string): (progress: Progress) => void {
+function progressTo(what: string): (progress: Progress) => void {
   let last = 0
   return ({ step, done, total }) => {
     const now = Date.now()
@@ -207,7 +191,7 @@ function describeMissing({ images_missing, missing_keys }: BackupReport): string
  * missing database is created.
  * @throws CliError, LocalFailure
  */
-export async function withDatabase<T>(
+async function withDatabase<T>(
   config: Config,
   { idle }: { idle: boolean },
   act: (databaseUrl: string) => Promise<T>,

@@ -98,10 +98,6 @@ export const COMMANDS: readonly CommandEntry[] = [
       'restore a backup into an empty database, with the service stopped',
       async () => (await import('./backup.ts')).defineRestore,
     ],
-    'upgrade-database': [
-      'bring the local database to the PostgreSQL of this version, and keep the old one beside it',
-      async () => (await import('./upgrade-database.ts')).defineUpgradeDatabase,
-    ],
   }),
   ...inGroup('People and programs:', {
     accounts: [

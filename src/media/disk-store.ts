@@ -94,11 +94,21 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
   }
 }
 
-/** Runs `act` on each item, at most `limit` at a time. */
-export async function forEachAtOnce<T>(limit: number, items: Iterable<T>, act: (item: T) => Promise<void>) {
-  const iterator = items[Symbol.iterator]()
+/** Runs `act` on each item, at most `limit` at a time. After a failure it takes no more items. */
+export async function forEachAtOnce<T>(
+  limit: number,
+  items: Iterable<T> | AsyncIterable<T>,
+  act: (item: T) => Promise<void>,
+): Promise<void> {
+  const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
+  let failed = false
   const lane = async () => {
-    for (let next = iterator.next(); !next.done; next = iterator.next()) await act(next.value)
+    try {
+      for (let next = await iterator.next(); !next.done && !failed; next = await iterator.next()) await act(next.value)
+    } catch (error) {
+      failed = true
+      throw error
+    }
   }
   await Promise.all(Array.from({ length: limit }, lane))
 }

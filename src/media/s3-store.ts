@@ -22,8 +22,6 @@ export interface S3StoreOptions {
   /** Left out for AWS itself. */
   endpoint?: string
   bucket: string
-  /** What every key in the bucket begins with; it ends with a slash. */
-  prefix?: string
   region: string
   accessKey: string
   secretKey: string
@@ -37,11 +35,11 @@ const IDLE_TIMEOUT_MS = 60_000
 /** The most keys that one delete request may name. */
 const DELETE_BATCH = 1000
 
-/** A media store in an S3 bucket of AWS or of a compatible server. `close` ends its connections. */
-export function openS3Store(options: S3StoreOptions): MediaStore & { close(): void } {
-  const { bucket, prefix: root = '' } = options
+/** A media store in an S3 bucket of AWS or of a compatible server. */
+export function openS3Store(options: S3StoreOptions): MediaStore {
+  const { bucket } = options
   const client = openClient(options)
-  const at = (key: string) => ({ Bucket: bucket, Key: root + checkKey(key) })
+  const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
 
   async function read(key: string) {
     const found = await absent(client.send(new GetObjectCommand(at(key))))
@@ -74,16 +72,15 @@ export function openS3Store(options: S3StoreOptions): MediaStore & { close(): vo
     async delete(key) {
       await absent(client.send(new DeleteObjectCommand(at(key))))
     },
-    list: (prefix) => listObjects(client, { bucket, root }, prefix),
+    list: (prefix) => listObjects(client, bucket, prefix),
     async deletePrefix(prefix) {
       const keys: string[] = []
-      for await (const { key } of listObjects(client, { bucket, root }, checkPrefix(prefix))) keys.push(root + key)
+      for await (const { key } of listObjects(client, bucket, checkPrefix(prefix))) keys.push(key)
       for (let i = 0; i < keys.length; i += DELETE_BATCH)
         await deleteObjects(client, bucket, keys.slice(i, i + DELETE_BATCH))
     },
     room: async () => undefined,
-    freeUnfinished: (prefix, before) => abortUploads(client, { bucket, root }, checkPrefix(prefix), before),
-    close: () => client.destroy(),
+    freeUnfinished: (prefix, before) => abortUploads(client, bucket, checkPrefix(prefix), before),
   }
 }
 
@@ -141,35 +138,26 @@ async function uploadStream(
   return bytes
 }
 
-async function* listObjects(
-  client: S3Client,
-  { bucket, root }: { bucket: string; root: string },
-  prefix: string,
-): ReturnType<MediaStore['list']> {
+async function* listObjects(client: S3Client, bucket: string, prefix: string): ReturnType<MediaStore['list']> {
   let token: string | undefined
   do {
     const page = await client.send(
-      new ListObjectsV2Command({ Bucket: bucket, Prefix: root + prefix, ContinuationToken: token }),
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token }),
     )
     for (const { Key, Size, LastModified } of page.Contents ?? []) {
-      if (Key) yield { key: Key.slice(root.length), bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
+      if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
     }
     token = page.IsTruncated ? page.NextContinuationToken : undefined
   } while (token)
 }
 
 /** A killed process leaves parts that no listing of objects shows. Servers that cannot list them are left alone. */
-async function abortUploads(
-  client: S3Client,
-  { bucket, root }: { bucket: string; root: string },
-  prefix: string,
-  before: Date,
-): Promise<number> {
+async function abortUploads(client: S3Client, bucket: string, prefix: string, before: Date): Promise<number> {
   let aborted = 0
   let markers: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {}
   while (markers) {
     const page: ListMultipartUploadsCommandOutput | undefined = await client
-      .send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: root + prefix, ...markers }))
+      .send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix, ...markers }))
       .catch((error: unknown) => {
         if (statusOf(error) === 501) return undefined
         throw error

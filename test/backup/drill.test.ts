@@ -6,7 +6,6 @@ import { Redis } from 'ioredis'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { restoreBackup } from '../../src/backup/restore.ts'
-import { copyDatabase } from '../../src/backup/upgrade.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { openDb } from '../../src/db/client.ts'
 import { replay } from '../../src/events/positions.ts'
@@ -127,9 +126,8 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const report = await writeBackup({
     databaseUrl: url,
     media,
-    mediaBucket: null,
     place: store,
-    images: 'copy',
+    library: async () => 'this one',
     operatorKeyFile: join(dataDir, 'operator-key'),
     // The snapshot is taken. Images are copied after the tables.
     onProgress({ step, done, total }) {
@@ -160,7 +158,6 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const restored = await restoreBackup({
     databaseUrl: target,
     media: openMediaStore(config),
-    mediaBucket: null,
     place: store,
     at: place.path,
     operatorKeyFile: join(dataDir, 'operator-key'),
@@ -171,7 +168,7 @@ test('a library that was backed up under writes and destroyed comes back whole, 
       await fresh.$client.end()
     },
   })
-  expect(restored).toMatchObject({ backup: report.backup, rows: report.rows, images: 50, images_copied: 50 })
+  expect(restored).toMatchObject({ backup: report.backup, rows: report.rows, images: 50 })
 
   // Every row that nobody wrote to, every board made before, every image, and the key with its mode.
   expect(await checksumsOf(target, WRITTEN)).toEqual(kept)
@@ -350,12 +347,11 @@ test('where the search documents could not be built, the worker builds them from
        select 'search', xid, seq from events order by xid desc, seq desc limit 1`,
   )
   await db.$client.end()
-  await writeBackup({ databaseUrl: url, media, mediaBucket: null, place: store, images: 'copy' })
+  await writeBackup({ databaseUrl: url, media, place: store, library: async () => 'this one' })
   const target = await cluster.create()
   const report = await restoreBackup({
     databaseUrl: target,
     media,
-    mediaBucket: null,
     place: store,
     at: place.path,
     rebuilt: ['search'],
@@ -365,19 +361,4 @@ test('where the search documents could not be built, the worker builds them from
   await using again = await openLibrary({ url: target, dataDir: folder.path, prefix: prefixes[0]! })
   await again.drain()
   expect((await again.ids('kite')).toSorted()).toEqual(frameIds.toSorted())
-})
-
-test('a copy whose search documents could not be built names the cause', async () => {
-  using folder = openFolder()
-  await using cluster = await openCluster()
-  const copied = copyDatabase({
-    from: await cluster.create({ migrated: true }),
-    to: await cluster.create(),
-    media: openDiskStore(join(folder.path, 'store')),
-    place: openDiskStore(join(folder.path, 'copy')),
-    rebuilt: ['search'],
-    rebuild: () => Promise.reject(new Error('the engine is away')),
-    onProgress: () => undefined,
-  })
-  await expect(copied).rejects.toThrow('The search documents were not built: the engine is away.')
 })

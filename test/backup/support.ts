@@ -26,7 +26,7 @@ export async function openCluster() {
   let databases = 0
   return {
     /** An empty database, or one with the current schema. */
-    async create({ migrated = false }: { migrated?: boolean } = {}): Promise<string> {
+    async create({ migrated = false } = {}): Promise<string> {
       const name = `library_${++databases}`
       await queryAt(server.url, `create database ${name}`)
       const url = server.url.replace(/postgres$/, name)

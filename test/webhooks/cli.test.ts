@@ -104,6 +104,8 @@ test('secrets are encrypted by a command, and backup and restore name the key th
   expect(keyId).toBeDefined()
 
   await using other = await openStores()
+  // A restore wants an empty database.
+  await other.db.$client.query('drop schema if exists public, drizzle, library_search cascade; create schema public')
   vi.stubEnv('DATABASE_URL', other.databaseUrl)
   vi.stubEnv('DATA_DIR', join(dataDir, 'restored'))
   vi.stubEnv('SECRETS_KEY', 'cd'.repeat(32))
