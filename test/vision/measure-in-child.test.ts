@@ -1,9 +1,12 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
@@ -12,8 +15,8 @@ import { measureInChild } from '../../src/vision/measured/measure-in-child.ts'
 import { openMeasuring } from '../../src/workers/annotator.ts'
 
 const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
-let annotator: Annotator
-afterEach(() => annotator[Symbol.asyncDispose]())
+let annotator: Annotator | undefined
+afterEach(() => annotator?.[Symbol.asyncDispose]())
 
 async function frame(id: string): Promise<FrameToAnnotate> {
   const image = await readFile(new URL('./fixtures/text-card.webp', import.meta.url))
@@ -77,6 +80,20 @@ test('an aborted job is over at once', async () => {
   await expect.poll(() => measurers().length).toBe(1)
   stop.abort(new Error('superseded'))
   await expect(running).rejects.toThrow('superseded')
+})
+
+test('a process that has something to say to a parent that is gone ends quietly', async () => {
+  const entry = fileURLToPath(new URL('../../src/vision/measured/measuring-process.ts', import.meta.url))
+  const child = fork(entry, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const said = text(child.stderr!)
+  await once(child, 'message')
+  // It reads the question, and answers that it fails, before it can see that the channel is closed.
+  child.kill('SIGSTOP')
+  await new Promise((sent) => child.send({ type: 'annotate', id: 1, video, frames: null, techniques: [] }, sent))
+  child.disconnect()
+  child.kill('SIGCONT')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(await said).not.toContain('EPIPE')
 })
 
 test('frames wait where the process cannot start', async () => {

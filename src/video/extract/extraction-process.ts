@@ -38,5 +38,5 @@ process.once('message', (options: ToChild) => {
 })
 
 function send(message: FromChild): void {
-  if (process.connected) process.send!(message)
+  if (process.connected) process.send!(message, () => undefined)
 }

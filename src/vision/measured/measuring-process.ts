@@ -56,5 +56,6 @@ async function annotate({ id, video, frames, techniques }: ToMeasurer & { type: 
 }
 
 function send(message: FromMeasurer): void {
-  if (process.connected) process.send!(message)
+  // Without a callback a parent that is gone is an error of the process (EPIPE). `disconnect` follows and ends it.
+  if (process.connected) process.send!(message, () => undefined)
 }
