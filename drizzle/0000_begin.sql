@@ -500,34 +500,6 @@ CREATE TABLE "vision_answers" (
 	CONSTRAINT "vision_answers_image_sha256_model_prompt_pk" PRIMARY KEY("image_sha256","model","prompt")
 );
 --> statement-breakpoint
-CREATE TABLE "vision_batch_frames" (
-	"frame_id" text PRIMARY KEY NOT NULL,
-	"attempts" integer NOT NULL,
-	"state" text NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "vision_batch_requests" (
-	"batch_id" bigint NOT NULL,
-	"n" integer NOT NULL,
-	"video_id" text NOT NULL,
-	"frame_ids" text[] NOT NULL,
-	"copy_ids" text[] NOT NULL,
-	"call_id" bigint NOT NULL,
-	CONSTRAINT "vision_batch_requests_batch_id_n_pk" PRIMARY KEY("batch_id","n")
-);
---> statement-breakpoint
-CREATE TABLE "vision_batches" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "vision_batches_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"model" text NOT NULL,
-	"status" text NOT NULL,
-	"prompt_version" text,
-	"file_id" text,
-	"provider_id" text,
-	"outcome" text,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"ended_at" timestamp (3) with time zone
-);
---> statement-breakpoint
 CREATE TABLE "vision_calls" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "vision_calls_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"video_id" text,
@@ -658,8 +630,6 @@ ALTER TABLE "films" ADD CONSTRAINT "films_video_id_videos_id_fk" FOREIGN KEY ("v
 ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "upload_parts" ADD CONSTRAINT "upload_parts_upload_id_uploads_id_fk" FOREIGN KEY ("upload_id") REFERENCES "public"."uploads"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "uploads" ADD CONSTRAINT "uploads_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "vision_batch_frames" ADD CONSTRAINT "vision_batch_frames_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "vision_batch_requests" ADD CONSTRAINT "vision_batch_requests_batch_id_vision_batches_id_fk" FOREIGN KEY ("batch_id") REFERENCES "public"."vision_batches"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "subscription_deliveries" ADD CONSTRAINT "subscription_deliveries_subscription_id_subscriptions_id_fk" FOREIGN KEY ("subscription_id") REFERENCES "public"."subscriptions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -710,7 +680,6 @@ CREATE INDEX "videos_status_idx" ON "videos" USING btree ("status","updated_at")
 CREATE INDEX "videos_added_idx" ON "videos" USING btree ("added_at","id");--> statement-breakpoint
 CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statement-breakpoint
 CREATE INDEX "videos_platform_idx" ON "videos" USING btree ("platform");--> statement-breakpoint
-CREATE INDEX "vision_batches_open_idx" ON "vision_batches" USING btree ("status") WHERE status <> 'ended';--> statement-breakpoint
 CREATE INDEX "vision_calls_video_idx" ON "vision_calls" USING btree ("video_id");--> statement-breakpoint
 CREATE INDEX "vision_calls_at_idx" ON "vision_calls" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "subscription_deliveries_due_idx" ON "subscription_deliveries" USING btree ("next_at","subscription_id");--> statement-breakpoint

@@ -20,14 +20,14 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_094,
+  'src/.': 1_091,
   'src/api': 3_255,
   'src/backup': 894,
   'src/cli': 4_472,
-  'src/db': 1_441,
+  'src/db': 1_386,
   'src/events': 1_605,
   'src/http': 2_815,
-  'src/library': 9_403,
+  'src/library': 9_147,
   'src/local': 492,
   'src/mcp': 5_162,
   'src/media': 591,
@@ -40,16 +40,16 @@ const CEILINGS = {
   'src/timeline': 589,
   'src/video': 6_021,
   'src/views': 2_148,
-  'src/vision': 3_910,
+  'src/vision': 3_738,
   'src/web': 7_973,
   'src/webhooks': 304,
-  'src/workers': 2_659,
-  'TypeScript of src': 64_733,
-  'text of src': 71_029,
-  tests: 46_047,
+  'src/workers': 2_317,
+  'TypeScript of src': 63_905,
+  'text of src': 70_201,
+  tests: 45_351,
   bench: 7_942,
-  'words of docs': 26_851,
-  'words of decisions': 9_698,
+  'words of docs': 26_660,
+  'words of decisions': 9_609,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

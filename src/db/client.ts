@@ -138,8 +138,6 @@ export const MIGRATION_LOCK = 7_310_001
 export const MEDIA_REMOVAL_LOCK = 7_310_003
 /** Held while a paid call is booked, so that two cannot spend the same rest of a budget. */
 export const VISION_BOOKS_LOCK = 7_310_005
-/** Held by the process that sends batches to the vision endpoint and collects their answers. */
-export const VISION_BATCHES_LOCK = 7_310_006
 
 /** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError unavailable */
 export type Admission = (subject?: string) => Promise<() => void>

@@ -2,8 +2,7 @@ import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/active-annotator.ts'
-import { type BatchTarget, hasAnswers, waitForBatch } from '../library/annotator/vision-batches.ts'
-import { isVideoBudgetSpent, openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
+import { openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
@@ -17,10 +16,8 @@ import {
   type CallBooks,
   type FrameAnnotation,
   type FrameToAnnotate,
-  VideoBudgetSpent,
   type VideoContext,
 } from '../vision/annotator.ts'
-import { promptVersionOf } from '../vision/model/prompt.ts'
 import type { Tone } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
 import type { PaidJournal } from './paid-journal.ts'
@@ -29,17 +26,15 @@ export interface AnnotateDeps {
   db: Db
   store: MediaStore
   annotator: Annotator
-  /** Describes frames without paid calls, for videos that have used up their budget. */
-  measuringAnnotator?: Annotator | undefined
   logger: Logger
   faultPoint: FaultPoint
   /**
-   * The budgets. A video that has used up its own gets no further descriptions. Once the day's budget is used up,
-   * everything waits.
+   * The budgets. The frames of a video that has used up its own keep what is measured. Once the day's budget is used
+   * up, everything waits.
    */
   spending?:
     | {
-        rules: SpendingRules & { batch?: boolean; builds?: boolean }
+        rules: SpendingRules
         journal: PaidJournal
       }
     | undefined
@@ -66,7 +61,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const video = await findVideo(db, videoId)
     if (!video || video.revision !== revision || !takesAnswers(video, wanted)) return
     const rows = await loadAwaiting(db, video, wanted, frameIds)
-    if (rows.length === 0 || (await waitsForBatch(deps, video, rows))) return
+    if (rows.length === 0) return
     faultPoint('annotate-begun')
     const watch = watchRevision(db, videoId, revision)
     try {
@@ -83,27 +78,6 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await deps.spending?.journal.written(context.signal)
     }
   }
-}
-
-/** With VISION_BATCH back-fills wait for a batch. Its answers are then in the cache. */
-async function waitsForBatch(deps: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
-  if (!deps.spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
-  const ids = rows.map(({ id }) => id)
-  return waitForBatch(deps.db, await targetOf(deps), ids)
-}
-
-/** Answers that are paid for are taken, whatever is left of the video's budget. */
-async function cannotPay(deps: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]): Promise<boolean> {
-  const { db, spending } = deps
-  if (!spending || !(await isVideoBudgetSpent(db, spending.rules, video.id))) return false
-  const ids = rows.map(({ id }) => id)
-  return !(await hasAnswers(db, await targetOf(deps), ids))
-}
-
-async function targetOf({ db, annotator, spending }: AnnotateDeps): Promise<BatchTarget> {
-  const { version, batchSize, model } = annotator
-  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), spending?.rules.builds)
-  return { annotator: version, batchSize, model, promptVersion }
 }
 
 function takesAnswers(video: VideoRow, wanted: string): boolean {
@@ -126,27 +100,17 @@ async function describe(
   const began = new Date()
   const techniques = (await loadVocabulary(db)).active.map(toTerm)
   const { frames, lost } = await loadImages(deps.store, given.rows)
-  const context = toContext(video)
   const stored = new Set<string>()
-  const pay = () =>
-    annotator.annotate(context, frames, {
-      signal,
-      abortCalls: NEVER,
-      techniques,
-      async onAnnotated(annotation) {
-        if (!(await record([annotation]))) watch.stopNow()
-        stored.add(annotation.frameId)
-      },
-      ...(spending ? { books: booksOf(db, spending, video.id) } : {}),
-    })
-  const measure = async () => {
-    const rest = frames.filter(({ id }) => !stored.has(id))
-    const measured = await deps.measuringAnnotator?.annotate(context, rest, { signal, techniques })
-    return { annotations: rest.map((frame) => unpaid(frame, measured?.annotations)) }
-  }
-  const { annotations } = await ((await cannotPay(deps, video, given.rows))
-    ? measure()
-    : pay().catch(unlessSpent(measure)))
+  const { annotations } = await annotator.annotate(toContext(video), frames, {
+    signal,
+    abortCalls: NEVER,
+    techniques,
+    async onAnnotated(annotation) {
+      if (!(await record([annotation]))) watch.stopNow()
+      stored.add(annotation.frameId)
+    },
+    ...(spending ? { books: booksOf(db, spending, video.id) } : {}),
+  })
   faultPoint('annotate-answered')
   await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost.map(imageMissing)])
   faultPoint('annotate-recorded')
@@ -155,13 +119,6 @@ async function describe(
 
 function booksOf(db: Db, { rules, journal }: NonNullable<AnnotateDeps['spending']>, videoId: string): CallBooks {
   return openBooks(db, { rules, videoId, settle: (id, call) => journal.settle(id, videoId, call) })
-}
-
-function unlessSpent<T>(otherwise: () => T): (error: unknown) => T {
-  return (error) => {
-    if (error instanceof VideoBudgetSpent) return otherwise()
-    throw error
-  }
 }
 
 function recordAnswers({ db, annotator }: AnnotateDeps, { id, revision }: VideoRow, list: FrameAnnotation[]) {
@@ -231,12 +188,6 @@ async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnot
 
 function failed(frameId: string, reason: string): FrameAnnotation {
   return { frameId, status: 'failed', reason, values: {}, issues: [] }
-}
-
-/** The measured values of a frame whose video has used up its budget. */
-function unpaid(frame: FrameToAnnotate, measured: readonly FrameAnnotation[] | undefined): FrameAnnotation {
-  const known = measured?.find((annotation) => annotation.frameId === frame.id)
-  return { ...failed(frame.id, 'video_budget_spent'), ...(known ? { values: known.values, issues: known.issues } : {}) }
 }
 
 type RevisionWatch = ReturnType<typeof watchRevision>

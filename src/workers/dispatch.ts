@@ -5,7 +5,6 @@ import { type VideoRow, videos } from '../db/schema/videos.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
 import type { ActiveAnnotator } from '../library/annotator/active-annotator.ts'
-import { framesInBatches } from '../library/annotator/vision-batches.ts'
 import { retarget } from '../library/frames/reannotation.ts'
 import { loadAwaiting } from '../library/frames/record-annotations.ts'
 import { adoptProposals } from '../library/frames/technique-suggestions.ts'
@@ -63,8 +62,6 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
     if (video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, videoId))
     return []
   }
-  // A batch at the provider will answer them. The job is added when it has.
-  for (const id of await framesInBatches(db, videoId, annotator.model)) awaiting.delete(id)
   const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
   const jobs: NewJob[] = []
   // Batches are cut from all frames of the video, so their boundaries do not depend on what is already done. A frame

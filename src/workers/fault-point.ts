@@ -14,10 +14,9 @@ export const STEPS = [
 ] as const
 /** The steps of backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
-type BatchStep = 'batch-written' | 'batch-uploaded' | 'batch-created' | 'batch-answer-kept'
 type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
 type SubscriptionStep = 'subscription-written' | 'subscription-sent' | 'subscription-recorded'
-type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | SubscriptionStep | BatchStep
+type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | SubscriptionStep
 
 export type FaultPoint = (step: Step) => void
 

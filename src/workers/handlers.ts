@@ -66,7 +66,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'annotate-frames': annotateFrames({
       db,
       store,
-      ...deps.annotator,
+      annotator,
       logger,
       faultPoint,
       spending: config.vision && { rules: config.vision, journal: deps.journal },

@@ -23,7 +23,7 @@ import { openFaultPoint } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
 import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal } from './paid-journal.ts'
-import { startBatches, startPeriodicTasks } from './periodic.ts'
+import { startPeriodicTasks } from './periodic.ts'
 import { openProjection } from './projection.ts'
 import { openSubscriptions } from './subscriptions.ts'
 import { openWebhooks } from './webhooks.ts'
@@ -46,8 +46,6 @@ export interface WorkerOptions {
   extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
-  /** How often batches are advanced. */
-  batchMs?: number
 }
 
 export interface OpenWorker {
@@ -99,11 +97,9 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     ...(projection ? [dispatchConsumer(deps), ...projection.consumers] : []),
     ...Object.values(senders ?? {}).map(({ consumer }) => consumer),
   ].map((consumer) => startConsumer({ db, url: databaseUrl, logger, pollMs: options.pollMs }, consumer))
-  const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS, batchMs } = options
+  const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS } = options
   const periodic =
     projection && senders ? startPeriodicTasks({ ...deps, reconcileMs, pollMs, projection, ...senders }) : []
-  const describing = roles.includes('annotate') && { ...deps, answers: journal.answers, flush: journal.flush, batchMs }
-  const batches = describing ? startBatches(config, describing) : []
 
   return {
     metrics: metrics.text,
@@ -113,7 +109,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       return queues.redis.status === 'ready'
     },
     async stop(deadlineMs = 20_000) {
-      const ends = [...periodic, ...batches].map((task) => task.stop())
+      const ends = periodic.map((task) => task.stop())
       await Promise.all([
         ...workers.map((worker) => worker.stop(deadlineMs)),
         ...Object.values(senders ?? {}).map((sender) => sender.stop(deadlineMs)),

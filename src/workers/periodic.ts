@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts'
 import { findHeldBack } from '../events/read.ts'
 import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
@@ -15,7 +14,6 @@ import type { FaultPoint } from './fault-point.ts'
 import type { Sender } from './lanes.ts'
 import { enqueueDrafts } from './measure-draft.ts'
 import type { OpenProjection } from './projection.ts'
-import type { BatchDeps } from './run-batches.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const MINUTE = 60_000
@@ -65,20 +63,6 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
       await deleteUnusedAnswers(db)
     }),
   ]
-}
-
-/** Runs batches at the vision endpoint. Also collects the answers of batches that an earlier setting sent. */
-export function startBatches(
-  { vision }: Pick<Config, 'vision'>,
-  { batchMs = MINUTE, ...deps }: Omit<BatchDeps, 'rules' | 'endpoint'> & { batchMs?: number | undefined },
-): PeriodicTask[] {
-  if (!vision) return []
-  const run = async () => {
-    // Not at the top: sharp takes 10 MB, which a worker without a model does not need.
-    const { runBatches } = await import('./run-batches.ts')
-    await runBatches({ ...deps, rules: vision })
-  }
-  return [repeatEvery(batchMs, 'run batches', deps.logger, run)]
 }
 
 interface PeriodicTask {

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
-import { type FakeBatchOptions, fakeBatches } from './fake-batches.ts'
 
 /** The nth frame to ask about: noise, so that no two frames are alike. */
 export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {}): Promise<FrameToAnnotate> {
@@ -78,8 +77,6 @@ export interface FakeVisionOptions {
   // biome-ignore lint/suspicious/noExplicitAny: tests read into requests field by field
   replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
-  /** Batches beside the calls. */
-  batches?: Omit<FakeBatchOptions, 'answer'>
   /** Answers do not report their usage. */
   withoutUsage?: boolean
 }
@@ -122,18 +119,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     answer(request, response).catch(() => response.destroy())
   })
 
-  const batches = fakeBatches({
-    ...options.batches,
-    answer(body) {
-      const { names, images } = askedIn(body)
-      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) }))
-      const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
-      return { completion: completion({ id: 'b', model: body.model, reply: replyOf('well', frames), usage }), images }
-    },
-  })
-
   async function answer(request: IncomingMessage, response: ServerResponse) {
-    if (options.batches && (await batches.handle(request, response))) return
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const known = request.url === '/v1/chat/completions'
@@ -199,7 +185,6 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     calls,
-    batches,
     /** How often an answer was given for each image, by data URL. */
     paid,
     get mostAtOnce() {

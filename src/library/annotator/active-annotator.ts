@@ -50,18 +50,13 @@ interface StoredStatus {
   code: string
   message?: string
   since?: string
-  /** Batches met it. Calls that succeed end it too. */
-  ofBatches?: boolean
 }
 
 /**
  * Records why frames cannot be described (a wrong key, a spent budget), for operators. A repeat keeps the time of the
  * first report.
  */
-export async function recordAnnotatorProblem(
-  db: Db,
-  problem: { code: string; message: string; ofBatches?: boolean },
-): Promise<void> {
+export async function recordAnnotatorProblem(db: Db, problem: { code: string; message: string }): Promise<void> {
   const now = new Date()
   await db
     .insert(settings)
@@ -80,25 +75,13 @@ export async function recordAnnotatorProblem(
     })
 }
 
-/**
- * Records that describing works. A call that began before the problem was last reported is ignored. `ofBatches`: only
- * batches work, so the problem stays when calls met it.
- */
-export async function clearAnnotatorProblem(
-  db: Db,
-  began: Date,
-  { ofBatches = false }: { ofBatches?: boolean } = {},
-): Promise<void> {
+/** Records that describing works. A call that began before the problem was last reported is ignored. */
+export async function clearAnnotatorProblem(db: Db, began: Date): Promise<void> {
   await db
     .update(settings)
     .set({ value: { code: 'ok' } satisfies StoredStatus, updatedAt: new Date() })
     .where(
-      and(
-        eq(settings.name, VISION_STATUS),
-        sql`${settings.value}->>'code' <> 'ok'`,
-        lt(settings.updatedAt, began),
-        ofBatches ? sql`(${settings.value}->>'ofBatches')::boolean` : undefined,
-      ),
+      and(eq(settings.name, VISION_STATUS), sql`${settings.value}->>'code' <> 'ok'`, lt(settings.updatedAt, began)),
     )
 }
 

@@ -6,7 +6,6 @@ import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
 import { MEASURED } from '../../vision/measured/identity.ts'
-import { BATCH_PRICE } from '../../vision/model/usage.ts'
 
 /** The model that is paid, its prices per million tokens, and the budgets, in US dollars. */
 export type SpendingRules = Pick<VisionConfig, 'model' | 'priceIn' | 'priceOut' | 'budgetPerDay' | 'budgetPerVideo'>
@@ -46,13 +45,13 @@ export function openBooks(db: Db, { rules, videoId, settle }: BooksOptions): Cal
 }
 
 /**
- * Reserves the expected cost of a call, or this share of it, and returns the reservation's number.
+ * Reserves the expected cost of a call, and returns the reservation's number.
  * @throws AnnotatorUnavailable `budget_spent` `misconfigured`, VideoBudgetSpent
  */
 export async function reserveCall(
   db: DbOrTx,
   rules: SpendingRules,
-  { videoId, frames, share = 1 }: { videoId: string; frames: number; share?: number },
+  { videoId, frames }: { videoId: string; frames: number },
 ): Promise<number> {
   return db.transaction(async (tx) => {
     await checkBudgets(tx, rules, videoId)
@@ -63,17 +62,13 @@ export async function reserveCall(
         videoId: sql`(select id from videos where id = ${videoId} for key share)`,
         model: rules.model,
         frames,
-        costUsd: scaled(await expectedCost(tx, rules, frames), share),
+        costUsd: await expectedCost(tx, rules, frames),
         durationMs: 0,
         outcome: SENT,
       })
       .returning({ id: visionCalls.id })
     return row!.id
   })
-}
-
-function scaled(costUsd: number | null, share: number): number | null {
-  return costUsd === null ? null : costUsd * share
 }
 
 async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string): Promise<void> {
@@ -100,7 +95,7 @@ async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string): 
  * True when the calls for a video, including those without an answer, have used up the budget of its ingestion. A ready
  * video is described again because somebody asked for it and was told the cost: only the day's budget holds.
  */
-export async function isVideoBudgetSpent(
+async function isVideoBudgetSpent(
   db: DbOrTx,
   { budgetPerVideo }: Pick<SpendingRules, 'budgetPerVideo'>,
   videoId: string,
@@ -174,15 +169,11 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
   return rows[0]!
 }
 
-/**
- * Mean cost and number of frames of the model's last 50 priced answers; null and 0 while there are none. Answers of
- * batches (they took no time) count at the price of a call.
- */
+/** Mean cost and number of frames of the model's last 50 priced answers; null and 0 while there are none. */
 async function averageCallOf(db: DbOrTx, model: string): Promise<{ costUsd: number | null; framesPerCall: number }> {
   const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
-    select avg(case when duration_ms = 0 then cost_usd / ${BATCH_PRICE}::float8 else cost_usd end)::float8 as cost,
-           avg(frames)::float8 as frames
-      from (select cost_usd, frames, duration_ms from vision_calls
+    select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
+      from (select cost_usd, frames from vision_calls
              where model = ${model} and cost_usd is not null and outcome <> ${SENT}
              order by at desc limit 50) last`)
   const { cost, frames: framesPerCall } = rows[0]!

@@ -5,7 +5,6 @@ import { videos } from '../../db/schema/videos.ts'
 import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
-import { forgetBatches } from '../annotator/vision-batches.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo } from '../videos/videos.ts'
 import { anyAttributeBy, loadFrames, storedValue } from './frames.ts'
@@ -146,8 +145,6 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
           where reannotations.annotator <> excluded.annotator
         returning video_id, frame_id`)
       added += rows.length
-      // Earlier batches say nothing about this request.
-      await forgetBatches(tx, sql`select unnest(${idArray(rows.map(({ frame_id }) => frame_id))})`)
       const counts = new Map<string, number>()
       for (const row of rows) counts.set(row.video_id, (counts.get(row.video_id) ?? 0) + 1)
       const named = await tx
@@ -169,12 +166,6 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
 /** Assigns all waiting requests to the active annotator, after a change of settings. */
 export async function retarget(db: Db, annotator: string): Promise<void> {
   await db.transaction(async (tx) => {
-    await forgetBatches(
-      tx,
-      sql`select f.id from frames f join videos v on v.id = f.video_id
-           where v.status = 'annotating' and v.annotator <> ${annotator}
-          union all select frame_id from reannotations where annotator <> ${annotator}`,
-    )
     await tx.execute(
       sql`update videos set annotator = ${annotator} where status = 'annotating' and annotator <> ${annotator}`,
     )

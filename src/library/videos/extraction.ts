@@ -9,7 +9,6 @@ import type { MediaStore } from '../../media/media-store.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { findSource } from '../../video/source/source.ts'
 import { type Kind, MAX_TEXT, type Platform } from '../../vocabulary.ts'
-import { forgetReplaced } from '../annotator/vision-batches.ts'
 import { recordFilm } from '../films/films.ts'
 import { type AttributeColumn, anyAttributeBy, isAttributeColumn, lockFrames } from '../frames/frames.ts'
 import { frameIdOf, idArray } from '../ids.ts'
@@ -106,11 +105,11 @@ function overwritten(): Record<string, SQL> {
 async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<void> {
   const ids = sql.param(rows.map((row) => row.id))
   const hashes = sql.param(rows.map((row) => row.imageSha256))
-  const replaced = sql`select f.id from frames f join unnest(${ids}::text[], ${hashes}::text[]) as n(id, sha)
-     on f.id = n.id and f.image_sha256 <> n.sha`
   // Answers about a replaced image are deleted, so the annotator is asked again. The public values stay until then.
-  await tx.execute(sql`delete from annotations where frame_id in (${replaced})`)
-  await forgetReplaced(tx, replaced)
+  await tx.execute(sql`
+    delete from annotations where frame_id in (
+      select f.id from frames f join unnest(${ids}::text[], ${hashes}::text[]) as n(id, sha)
+          on f.id = n.id and f.image_sha256 <> n.sha)`)
   for (let from = 0; from < rows.length; from += 500)
     await tx
       .insert(frames)

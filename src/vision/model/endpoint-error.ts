@@ -87,7 +87,7 @@ function missingConnection(error: unknown): string | undefined {
   return undefined
 }
 
-export function shortMessage(error: unknown): string {
+function shortMessage(error: unknown): string {
   let message = error instanceof Error ? error.message : String(error)
   if (error instanceof Error && error.cause instanceof Error) message += ` (${error.cause.message})`
   return plainText(message.replaceAll('\n', ' '), 200)

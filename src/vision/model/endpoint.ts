@@ -107,7 +107,7 @@ function throwErrorInside(completion: unknown): void {
 }
 
 /** The body of a request in the form that the endpoint is known to take. */
-export function toParameters(
+function toParameters(
   { messages, schema, maxTokens }: ModelRequest,
   abilities: Abilities,
   { model, reasoningEffort }: Pick<EndpointOptions, 'model' | 'reasoningEffort'>,
@@ -162,7 +162,7 @@ function toText(content: unknown): string | null {
   return content.flatMap((part) => (part?.type === 'text' && typeof part.text === 'string' ? part.text : [])).join('')
 }
 
-export function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | undefined): ModelReply {
+function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | undefined): ModelReply {
   const usage = toUsage(completion.usage, price)
   const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
   if (!choice?.message) return { kind: 'failed', reason: 'the reply has no message', usage }
@@ -178,7 +178,7 @@ export function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | u
 }
 
 /** Reads the whole body inside the call, so that its deadline covers the body too. Refuses a body without end. */
-export function boundedFetch(inner: typeof fetch, maxBytes: number): typeof fetch {
+function boundedFetch(inner: typeof fetch, maxBytes: number): typeof fetch {
   return async (input, init) => {
     const response = await inner(input, { ...init, redirect: 'error' })
     const chunks: Uint8Array[] = []

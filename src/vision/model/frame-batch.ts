@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type OpenAI from 'openai'
-import type { AnnotatorCall, FrameAnnotation, FrameToAnnotate, TechniqueTerm, VideoContext } from '../annotator.ts'
+import {
+  type AnnotatorCall,
+  type FrameAnnotation,
+  type FrameToAnnotate,
+  type TechniqueTerm,
+  VideoBudgetSpent,
+  type VideoContext,
+} from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { type ParsedAnswer, toAnnotation } from './answer.ts'
 import type { CallResult } from './call-gate.ts'
@@ -36,7 +43,7 @@ export interface BatchContext {
   ask(request: ModelRequest, asked: readonly AskedFrame[], success: AnnotatorCall['outcome']): Promise<CallResult>
   /** Puts a frame's answer into the cache. Never fails. */
   keep(frame: FrameToAnnotate, annotation: FrameAnnotation): Promise<void>
-  /** Hands over a frame's final annotation. */
+  /** Hands over a frame's final annotation. The first one counts. */
   deliver(annotation: FrameAnnotation): Promise<void>
 }
 
@@ -53,12 +60,18 @@ interface AskedFrame extends PreparedFrame {
   name: string
 }
 
-export const nameOf = (i: number) => `f${i + 1}`
+const nameOf = (i: number) => `f${i + 1}`
 
-/** Asks for frames together until each is annotated, refused or failed. */
+/** Asks for frames together until each has an outcome. Where the video's budget is spent, they fail. */
 export async function annotateBatch(context: BatchContext, frames: readonly FrameToAnnotate[]): Promise<void> {
   const prepared = await prepare(context, frames)
-  if (prepared.length > 0) await askFor(context, prepared)
+  if (prepared.length === 0) return
+  try {
+    await askFor(context, prepared)
+  } catch (error) {
+    if (!(error instanceof VideoBudgetSpent)) throw error
+    for (const { frame } of prepared) await close(context, frame, { status: 'failed', reason: 'video_budget_spent' })
+  }
 }
 
 /** The pictures as they are sent. A picture that cannot be read fails its frame. */
@@ -77,7 +90,7 @@ async function prepare(context: BatchContext, frames: readonly FrameToAnnotate[]
   return prepared
 }
 
-export async function stripOf({ build }: FrameToAnnotate, { builds }: { builds: boolean }) {
+async function stripOf({ build }: FrameToAnnotate, { builds }: { builds: boolean }) {
   return builds && build ? toModelStrip(build) : undefined
 }
 
@@ -124,11 +137,7 @@ function reasonOfMissing({ truncated, named }: { truncated: boolean; named: bool
 }
 
 /** The question about some frames of a video, with `room` times the usual tokens. */
-export function toRequest(
-  { video, techniques }: Pick<BatchContext, 'video' | 'techniques'>,
-  asked: readonly AskedFrame[],
-  room: number,
-): ModelRequest {
+function toRequest({ video, techniques }: BatchContext, asked: readonly AskedFrame[], room: number): ModelRequest {
   const names = asked.map(({ name }) => name)
   return {
     messages: (mode) => [

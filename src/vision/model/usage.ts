@@ -7,9 +7,6 @@ export interface ModelPrice {
   output: number
 }
 
-/** What a batch costs of the usual price. */
-export const BATCH_PRICE = 0.5
-
 export interface Usage {
   inputTokens: number | null
   cachedTokens: number | null
