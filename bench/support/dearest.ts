@@ -5,7 +5,7 @@ import { unpinFrames } from '../../src/library/collections/pins.ts'
 import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
 import { ARGUMENTS_OF_TOOLS, METHODS, rpc, words, year } from './dearest-tools.ts'
-import { APP_ADDRESS, SIGN_IN_REQUESTS } from './sign-in-requests.ts'
+import { SIGN_IN_REQUESTS } from './sign-in-requests.ts'
 import {
   anotherAccount,
   anotherKey,
@@ -186,7 +186,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /api/techniques/:slug/merge': onTechnique(({ slugs }) => ({ json: { into: slugs[0] } })),
   'DELETE /api/technique-suggestions/:slug': () => ({ params: { slug: newSlug() } }),
   'GET /api/brands': (_, n) => ({ query: { limit: String(100 + n) } }),
-  'GET /api/oembed': ({ frames }, n) => ({ query: { url: `${APP_ADDRESS}/frames/${frames[n]}` } }),
   'GET /api/favourites': () => ({ query: { limit: '120' } }),
   'POST /api/favourites': ({ frames }, n) => ({ json: { frameId: frames[5_900 + n] } }),
   'GET /api/boards': () => ({ query: { limit: '100' } }),

@@ -14,7 +14,6 @@ import { filmEndpoints, sequenceEndpoint } from './films.ts'
 import { frameEndpoints } from './frames.ts'
 import { type HealthDeps, healthEndpoints } from './health.ts'
 import { type MediaDeps, mediaEndpoints } from './media.ts'
-import { oembedEndpoints } from './oembed.ts'
 import type { ReadDeps } from './reads.ts'
 import { searchEndpoints } from './search.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
@@ -46,7 +45,6 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<LibraryDeps>[] = [
   sequencesTimelineEndpoint,
   ...techniqueEndpoints,
   ...brandEndpoints,
-  ...oembedEndpoints,
 ]
 
 /** Everything else: images, accounts, operators, health and documents. */

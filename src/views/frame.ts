@@ -237,11 +237,3 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
   }
 }
 export type PublicFrame = ReturnType<typeof toFrame>
-
-/** Thumbnails are this wide, or as wide as a smaller frame. */
-const THUMB_WIDTH = 480
-
-export function thumbnailSize({ width, height }: { width: number; height: number }) {
-  const scale = Math.min(1, THUMB_WIDTH / width)
-  return { thumbnail_width: Math.round(width * scale), thumbnail_height: Math.round(height * scale) }
-}

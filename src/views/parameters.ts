@@ -27,7 +27,7 @@ export const freeText = (max: number) =>
     .max(max, `must be at most ${max} characters`)
     .transform((value) => cleanText(value))
 
-export const wholeNumber = (message: string, digits = 15) =>
+const wholeNumber = (message: string, digits: number) =>
   z
     .string()
     .regex(new RegExp(`^[0-9]{1,${digits}}$`), message)
@@ -153,7 +153,7 @@ export const frameParameters = {
     fallback: '',
   },
   page: {
-    schema: wholeNumber('must be a whole number from 1, of 15 digits at most'),
+    schema: wholeNumber('must be a whole number from 1, of 15 digits at most', 15),
     description: '1-based page of 120 frames.',
     example: '1',
     fallback: 1,

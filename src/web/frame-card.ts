@@ -95,7 +95,7 @@ interface Card {
   image: Pick<ShownFrame, 'image_path' | 'width' | 'height'> | undefined
 }
 
-/** Open Graph (ogp.me), the same for X cards, and where the oEmbed answer of this page is. */
+/** Open Graph (ogp.me), the same for X cards. */
 export function openGraph(publicUrl: string, { title, description, path, image }: Card): Html {
   const address = publicUrl + path
   const picture =
@@ -105,8 +105,6 @@ export function openGraph(publicUrl: string, { title, description, path, image }
 <meta property="og:image:height" content="${image.height}">
 `
   return html`<link rel="canonical" href="${address}">
-<link rel="alternate" type="application/json+oembed" title="${title}"
- href="${publicUrl}/api/oembed?url=${encodeURIComponent(address)}">
 <meta property="og:site_name" content="Frame Library">
 <meta property="og:type" content="article">
 <meta property="og:title" content="${title}">

@@ -7,7 +7,6 @@ import { findSharedBoard } from '../library/collections/board-settings.ts'
 import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import { type Parameters, readPageParameters } from '../parameters.ts'
 import { type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
-import { thumbnailSize } from '../views/frame.ts'
 import { clock, counted, type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -33,31 +32,13 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
     })
     return sendPage(res, { publicUrl, page })
   })
-
-  // Where the link is pasted, this says what it shows (https://oembed.com). Not cached: the link may end.
-  router.get('/shared/:token/oembed', async (req, res) => {
-    res.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await limits.consume('anonymous', contextOf(req).address, POINTS.read)
-    const stored = await loadFoundBoard(db, await findSharedBoard(db, String(req.params.token)), { limit: 1 })
-    const { name, items } = await toBoardWithItems({ search, publicUrl }, stored)
-    const [first] = items
-    res.json({
-      version: '1.0',
-      type: 'link',
-      title: name,
-      provider_name: 'Frame Library',
-      provider_url: publicUrl,
-      ...(first ? { thumbnail_url: first.thumb_url, ...thumbnailSize(first) } : {}),
-    })
-  })
   return router
 }
 
-/** Open Graph (ogp.me) of a shared board, and where its oEmbed answer is. Whoever reads it has the link already. */
+/** Open Graph (ogp.me) of a shared board. Whoever reads it has the link already. */
 function boardCard({ name, item_count, items }: SharedBoard, address: string): Html {
   const [first] = items
-  return html`<link rel="alternate" type="application/json+oembed" title="${name}" href="${address}/oembed">
-<meta property="og:site_name" content="Frame Library">
+  return html`<meta property="og:site_name" content="Frame Library">
 <meta property="og:type" content="website">
 <meta property="og:title" content="${name}">
 <meta property="og:url" content="${address}">

@@ -25,7 +25,6 @@ const OPEN = [
   'GET /web/me',
   'GET /privacy',
   'GET /shared/:token',
-  'GET /shared/:token/oembed',
   'GET /api/shared/:token',
 ]
 

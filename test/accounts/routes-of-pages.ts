@@ -40,7 +40,6 @@ export const PAGES: Record<string, Access> = {
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
-  'GET /shared/:token/oembed': 'open',
   'GET /web/me': 'open',
   'GET /web/suggest': 'open',
   'GET /sign-out': 'session',
