@@ -46,9 +46,9 @@ const CEILINGS = {
   'src/workers': 2_317,
   'TypeScript of src': 63_732,
   'text of src': 70_028,
-  tests: 45_329,
+  tests: 45_304,
   bench: 7_941,
-  'words of docs': 26_620,
+  'words of docs': 25_004,
   'words of decisions': 9_609,
 }
 
