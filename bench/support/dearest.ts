@@ -31,8 +31,8 @@ interface Sent extends RequestInit {
   path: string
 }
 
-/** A stream that ends with its reader, a sign of life that is free, and files, which `bench reads` measures. */
-export const NOT_MEASURED = new Set(['GET /web/events', 'GET /livez', 'GET /media/:name', 'GET /assets/:name'])
+/** A sign of life that is free, and files, which `bench reads` measures. */
+export const NOT_MEASURED = new Set(['GET /livez', 'GET /media/:name', 'GET /assets/:name'])
 
 /** @throws where a route or tool has no request here that the defaults do not make */
 export function dearestOf(name: string): Dearest {

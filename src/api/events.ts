@@ -10,7 +10,7 @@ import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
-import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
+import type { EventStreams } from '../http/event-stream.ts'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameters.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
@@ -48,8 +48,6 @@ export interface EventsDeps {
   publicUrl: string
   tail: LogTail
   streams: EventStreams
-  /** Which keys may still read the stream. */
-  eventGuard: StreamGuard
 }
 
 const AFTER = /^(?:[0-9]{1,20}\.[0-9]{1,16}|end)$/
@@ -114,7 +112,7 @@ const log = [
 
 /** Sends the log from a position on, for as long as the key may read it. */
 async function sendStream(
-  { db, publicUrl, tail, streams, eventGuard }: EventsDeps,
+  { db, publicUrl, tail, streams }: EventsDeps,
   { req, res }: { req: Request; res: Response },
   given: { after: string | undefined; types: readonly EventType[] | undefined; keyId: string },
 ): Promise<void> {
@@ -124,7 +122,6 @@ async function sendStream(
     { req, res },
     {
       holder: given.keyId,
-      guard: eventGuard,
       messages: (signal) => tail.messages({ after, types: given.types, source: publicUrl, signal }),
     },
   )

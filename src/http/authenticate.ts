@@ -63,11 +63,11 @@ export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
   return { budget: account.plan, subject: account.id }
 }
 
-/** The guard of open streams, whose holders are the ids of keys: a stream stays open while its key may use `scope`. */
-export function guardStreams(db: Db, scope: Scope): StreamGuard {
+/** The guard of open streams, whose holders are the ids of keys: a stream stays open while its key may read events. */
+export function guardStreams(db: Db): StreamGuard {
   return async (keyIds) => {
     const callers = await findCallers(db, keyIds)
-    return new Set(callers.filter((caller) => !refusalOf(caller, scope)).map(({ key }) => key.id))
+    return new Set(callers.filter((caller) => !refusalOf(caller, 'events:read')).map(({ key }) => key.id))
   }
 }
 

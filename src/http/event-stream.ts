@@ -2,14 +2,12 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '../errors.ts'
 
-/** Returns the holders, among these, that may still read. */
+/** Returns the holders, among these, that may still read. Called with all of them at every heartbeat and `recheck`. */
 export type StreamGuard = (holders: readonly string[]) => Promise<ReadonlySet<string>>
 
 interface EventStreamOptions {
-  /** The stream counts for this holder: the id of a key or of a session. */
+  /** The stream counts for this holder: the id of a key. */
   holder: string
-  /** Called with all its holders together at every heartbeat and at `recheck`. */
-  guard: StreamGuard
   /** Whole messages. The next one is requested when the client has read the previous one. Ends at the signal. */
   messages(signal: AbortSignal): AsyncIterable<string>
 }
@@ -21,7 +19,7 @@ export interface EventStreams {
    * @throws AppError rate_limited, unavailable: too many are open; before anything is sent
    */
   send(exchange: { req: IncomingMessage; res: ServerResponse }, options: EventStreamOptions): Promise<void>
-  /** Calls the guards now, because a permission may have ended. */
+  /** Calls the guard now, because a permission may have ended. */
   recheck(): void
 }
 
@@ -38,17 +36,16 @@ const RETRY_AFTER_SEC = 5
 /** How long a client waits before it connects again: after a fault, and after an orderly end. */
 const RETRY_MS = { fault: 3_000, end: 1_000 } as const
 
-interface OpenStream extends Pick<EventStreamOptions, 'holder' | 'guard'> {
+interface OpenStream {
+  holder: string
   res: ServerResponse
   refuse(): void
 }
 
-export function openEventStreams({
-  perHolder = 5,
-  inProcess = 1_000,
-  heartbeatMs = 15_000,
-  stalledMs = 30_000,
-}: EventStreamLimits = {}): EventStreams {
+export function openEventStreams(
+  guard: StreamGuard,
+  { perHolder = 5, inProcess = 1_000, heartbeatMs = 15_000, stalledMs = 30_000 }: EventStreamLimits = {},
+): EventStreams {
   const open = new Set<OpenStream>()
   let timer: NodeJS.Timeout | undefined
 
@@ -73,23 +70,21 @@ export function openEventStreams({
   }
 
   function recheck(): void {
-    for (const guard of new Set([...open].map((stream) => stream.guard))) {
-      const asked = [...open].filter((stream) => stream.guard === guard)
-      guard([...new Set(asked.map(({ holder }) => holder))]).then(
-        (allowed) => {
-          for (const stream of asked) if (!allowed.has(stream.holder)) stream.refuse()
-        },
-        // Ignored: without its database the service sends no events either.
-        () => undefined,
-      )
-    }
+    const asked = [...open]
+    guard([...new Set(asked.map(({ holder }) => holder))]).then(
+      (allowed) => {
+        for (const stream of asked) if (!allowed.has(stream.holder)) stream.refuse()
+      },
+      // Ignored: without its database the service sends no events either.
+      () => undefined,
+    )
   }
 
   return {
     recheck,
-    async send({ req, res }, { holder, guard, messages }) {
+    async send({ req, res }, { holder, messages }) {
       const ending = new AbortController()
-      const stream = { holder, guard, res, refuse: () => ending.abort() }
+      const stream = { holder, res, refuse: () => ending.abort() }
       add(stream)
       res.once('close', () => ending.abort())
       try {

@@ -8,7 +8,7 @@ import type { Db } from '../db/client.ts'
 import { grants } from '../db/schema/accounts.ts'
 import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
-import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'
+import { type Authentication, createAuthentication } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
 import type { CountRequest } from '../http/edge.ts'
 import { endpointRouter, type Operation } from '../http/endpoint.ts'
@@ -158,7 +158,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     cache,
     documents,
     health,
-    eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     allowPrivate: config.webhookAllowPrivate,
     secretsKeys: config.secretsKeys,

@@ -4,6 +4,7 @@ import { type Config, VERSION } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import type { EventType } from '../events/catalogue.ts'
 import { openLogTail } from '../events/tail.ts'
+import { guardStreams } from '../http/authenticate.ts'
 import { openRequestTimes } from '../http/edge.ts'
 import { openEventStreams } from '../http/event-stream.ts'
 import { openRateLimits } from '../http/rate-limit/rate-limits.ts'
@@ -65,7 +66,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     prefix: prefix && `${prefix}:rate`,
   })
   const health = { stopping: false }
-  const streams = openEventStreams(options.overrides?.streams)
+  const streams = openEventStreams(guardStreams(db), options.overrides?.streams)
   const tail = openLogTail({
     db,
     url: databaseUrl,

@@ -1,7 +1,5 @@
 import type { VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import type { LogTail } from '../events/tail.ts'
-import type { EventStreams } from '../http/event-stream.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { LongAnswers } from '../http/response-body.ts'
 import type { TakeTurn, VersionedCache } from '../http/versioned-cache.ts'
@@ -48,8 +46,6 @@ export interface PageDeps {
   store: MediaStore
   maxUploadBytes: number
   addresses: AddressRules
-  tail: LogTail
-  streams: EventStreams
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
   appsChallenge: string | undefined

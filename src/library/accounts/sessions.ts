@@ -73,15 +73,6 @@ export async function findSession(db: Db, token: string): Promise<Session | unde
   return rows[0] ? { account: rows[0] } : undefined
 }
 
-/** The valid sessions of operators among these, by the SHA-256 of their tokens. */
-export async function operatorSessions(db: Db, hashes: readonly string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await db.execute<{ hash: string }>(sql`
-    select s.hash from sessions s join accounts a on a.id = s.account_id
-     where s.hash = any(${sql.param([...hashes])}::text[]) and s.expires_at > now()
-       and a.role = 'operator' and a.disabled_at is null`)
-  return new Set(rows.map(({ hash }) => hash))
-}
-
 export async function endSession(db: DbOrTx, token: string): Promise<void> {
   await db.delete(sessions).where(eq(sessions.hash, sha256(token.slice(0, 200))))
 }

@@ -173,28 +173,6 @@ export async function ask(url, options) {
 }
 
 /**
- * Live events of the server, by name, while the page is shown. An open stream would keep a page that is left out of
- * the back/forward cache, so it is closed there and opened again on return.
- * @param {string} url
- * @param {Record<string, (data: any) => void>} handlers
- * @returns {() => void} closes it
- */
-export function stream(url, handlers) {
-  /** @type {EventSource | undefined} */
-  let source
-  const open = () => {
-    source = new EventSource(url)
-    for (const [name, handle] of Object.entries(handlers))
-      source.addEventListener(name, (event) => handle(JSON.parse(event.data)))
-  }
-  const close = () => source?.close()
-  open()
-  addEventListener('pagehide', close)
-  addEventListener('pageshow', (event) => event.persisted && open())
-  return close
-}
-
-/**
  * Keys of a page, each a single key with what it does. None works while a person types, and `?` lists them all.
  * They can be switched off there (WCAG 2.1.4).
  * @param {Record<string, { does: string, act: (event: KeyboardEvent) => void }>} map

@@ -81,11 +81,10 @@ function addLine(file) {
       state.textContent = text
       if (share !== undefined) bar.value = share
     },
-    end(text, href, follows = false) {
+    end(text, href) {
       end('')
       const link = document.createElement('a')
       link.textContent = text
-      link.toggleAttribute('data-follows', follows)
       if (href) link.href = href
       state.append(link)
     },
@@ -119,7 +118,7 @@ async function upload(file, line) {
     await sendParts(file, given, line)
     line.say('is checked', 1)
     const { video, created } = await patiently(line.signal, () => send(`${place}/finish`, {}))
-    line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`, created)
+    line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`)
     document.dispatchEvent(new Event('queued'))
   } catch (error) {
     if (!line.signal.aborted) throw error

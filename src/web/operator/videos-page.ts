@@ -2,11 +2,9 @@ import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { operatorSessions } from '../../library/accounts/sessions.ts'
 import { findAnnotatorStatus, requireAnnotator } from '../../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
 import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
-import { sha256 } from '../../library/ids.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
 import {
   countByStatus,
@@ -20,7 +18,6 @@ import { type Actions, type Asked, type Done, field } from '../actions.ts'
 import { wantsJson } from '../guard.ts'
 import { counted, type Html, html, thousands } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { openLiveVideos } from './live-videos.ts'
 import { ago } from './parts.ts'
 import {
   type AgainChoice,
@@ -43,11 +40,9 @@ const parameters = {
   n: { schema: whole, description: 'Told: to how many.' },
 } as const satisfies Parameters
 
-/** `/operator`, `/operator/videos/{id}`, their live changes, and what operators do with one video or many. */
+/** `/operator`, `/operator/videos/{id}`, and what operators do with one video or many. */
 export function addVideoPages(actions: Actions, deps: PageDeps): void {
-  const { db, maxUploadBytes, assets, streams } = deps
-  const live = openLiveVideos(deps)
-  const guard = (holders: readonly string[]) => operatorSessions(db, holders)
+  const { db, maxUploadBytes, assets } = deps
 
   actions.page('/operator', 'operator', { parameters, cost: OPERATOR_POINTS.videos }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
@@ -70,11 +65,6 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
     const video = await reportVideo(db, param('id'))
     const body = videoPage(visitor, video, (await findVideoPictures(db, [video.id])).get(video.id))
     return { title: video.title, current: 'operator', wide: true, modules: ['console.js'], body }
-  })
-
-  actions.page('/web/events', 'operator', { parameters: {} }, async ({ visitor, req, res }) => {
-    await streams.send({ req, res }, { holder: sha256(visitor.token), guard, messages: live.follow })
-    return undefined
   })
 
   const cost = (wish: Wish) => wish.ids.length * (asksFirst(wish) ? POINTS.read : POINTS.write)

@@ -33,14 +33,19 @@ export interface VideosData {
   problem: Html | false
 }
 
-/** `/operator`: every video with its stage, live, and what can be done with one or a selection. */
+/** What a script of the page looks for: while it is there, the page looks again. */
+const LOOKS_AGAIN = trusted(' data-under-way')
+
+/** `/operator`: every video with its stage, and what can be done with one or a selection. */
 export function videosPage(data: VideosData): Html {
   const { visitor, videos, counts, shown, notice, problem } = data
+  const isUnderWay = countOf(counts, 'working') > 0 || videos.some(({ reannotating }) => reannotating > 0)
   return html`${operatorHead('videos', 'Videos')}
 ${problem}
 ${notice !== undefined && html`<p class="notice done" role="status">${notice}</p>`}
 ${addForms(data)}
-<nav class="lists" id="counts" aria-label="Videos by status">${countLinks(counts, shown)}</nav>
+<nav class="lists" id="counts" aria-label="Videos by status"${isUnderWay && LOOKS_AGAIN}>
+${countLinks(counts, shown)}</nav>
 <button id="new" class="quiet" type="button" hidden></button>
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <div class="bulk" data-bulk>
@@ -80,10 +85,10 @@ function countOf(counts: StatusCounts, list: ShownList): number {
   return statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
 }
 
-export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
+function countLinks(counts: StatusCounts, shown: ShownList): Html[] {
   return (Object.keys(SHOWN) as ShownList[]).map((list) => {
     const here = list === shown && trusted(' aria-current="true"')
-    return html`<a href="${listPath(list)}" data-list="${list}"${here}>${capitalized(list)}
+    return html`<a href="${listPath(list)}"${here}>${capitalized(list)}
 <b>${thousands(countOf(counts, list))}</b></a>`
   })
 }
@@ -121,7 +126,8 @@ function pager({ counts, shown, page }: VideosData): Html | false {
 
 /** `/operator/videos/{id}`: everything about one video. */
 export function videoPage(visitor: Visitor, video: VideoReport, picture: string | undefined): Html {
-  const { title, detector, annotator, attempts, backfill } = video
+  const { title, status, detector, annotator, attempts, backfill, reannotating } = video
+  const isUnderWay = SHOWN.working.some((one) => one === status) || reannotating > 0
   return html`${operatorHead('videos', title)}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
@@ -129,7 +135,7 @@ export function videoPage(visitor: Visitor, video: VideoReport, picture: string 
 <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
 <tbody>${videoRow(video, picture)}</tbody></table>
 </form>
-<div id="stages"><h2>Stages</h2>${stageTable(video)}
+<div id="stages"${isUnderWay && LOOKS_AGAIN}><h2>Stages</h2>${stageTable(video)}
 <dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
 ${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
 ${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></div>
@@ -219,10 +225,10 @@ const ALLOWED = {
  * One video of the list. The same for every operator: its buttons send the form around the list. `data-live` marks
  * what changes while one looks.
  */
-export function videoRow(video: VideoReport, picture: string | undefined): Html {
-  const { id, title, author, platform, source_url, added_at, status } = video
+function videoRow(video: VideoReport, picture: string | undefined): Html {
+  const { id, title, author, platform, source_url, added_at } = video
   const source = safeUrl(source_url)
-  return html`<tr id="v-${id}" data-video="${id}" data-status="${status}">
+  return html`<tr id="v-${id}" data-video="${id}">
 <td><input type="checkbox" name="video" value="${id}" aria-label="Select ${title}"></td>
 <td class="still" data-live="picture">${
     picture !== undefined && html`<img src="${picture}" alt="" width="96" height="54" decoding="async">`
