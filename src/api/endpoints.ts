@@ -1,7 +1,6 @@
 import type { Db } from '../db/client.ts'
 import type { CachedReads } from '../http/cached-reads.ts'
 import type { Endpoint } from '../http/endpoint.ts'
-import type { TakeTurn } from '../http/versioned-cache.ts'
 import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
@@ -19,11 +18,11 @@ import { searchEndpoints } from './search.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
-import { boardTimelineEndpoint, filmTimelineEndpoint, sequencesTimelineEndpoint } from './timelines.ts'
+import { boardTimelineEndpoint, filmTimelineEndpoint } from './timelines.ts'
 import { brandEndpoints, videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
-type LibraryDeps = ReadDeps & FilmDeps & { db: Db; cache: CachedReads; takeTurn: TakeTurn }
+type LibraryDeps = ReadDeps & FilmDeps & { db: Db; cache: CachedReads }
 
 export type ApiDeps = LibraryDeps &
   BoardsDeps &
@@ -42,7 +41,6 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<LibraryDeps>[] = [
   filmTimelineEndpoint,
   ...filmEndpoints,
   sequenceEndpoint,
-  sequencesTimelineEndpoint,
   ...techniqueEndpoints,
   ...brandEndpoints,
 ]

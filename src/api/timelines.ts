@@ -1,25 +1,21 @@
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
-import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import type { TakeTurn } from '../http/versioned-cache.ts'
 import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/films/films.ts'
 import { toFrame } from '../views/frame.ts'
 import { requirePublicId } from '../views/parameters.ts'
-import { SEQUENCE_POINTS, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import {
   boardTimeline,
   filmTimeline,
   parseForm,
   sendTimeline,
-  sequencesTimeline,
   TIMELINE_TYPES,
   timelineParameters,
 } from '../views/timelines.ts'
 import { type BoardsDeps, boardOf } from './boards.ts'
-import { afterParameter, listLimit, type ReadDeps } from './reads.ts'
+import type { ReadDeps } from './reads.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
 const aTimeline = {
@@ -51,28 +47,6 @@ export const filmTimelineEndpoint = endpoint(
     if (!documents || !film) throw notFound('video')
     const frames = documents.map((document) => toFrame(document, publicUrl))
     sendTimeline(res, filmTimeline(film, frames, query), { name: id, form, options: query })
-    return undefined
-  },
-)
-
-/** What follows what, for an editing program. */
-export const sequencesTimelineEndpoint = endpoint(
-  {
-    ...aTimeline,
-    id: 'getSequencesTimeline',
-    path: '/api/sequences/timeline.:format',
-    tag: 'Films',
-    summary: 'Sequences as a timeline for an editing program: a clip for each, its steps as markers',
-    parameters: { ...sequenceParameters, ...timelineParameters, limit: listLimit(20, 60), after: afterParameter },
-    errors: [409],
-    cost: { points: SEQUENCE_POINTS },
-  },
-  async (deps: ReadDeps & { db: Db; takeTurn: TakeTurn }, { params: { format }, query, req, res }) => {
-    const form = parseForm(format)
-    const { limit = 20, after } = query
-    const asked = toSequenceQuery(query, { limit, after })
-    const timeline = await deps.takeTurn(contextOf(req).address, () => sequencesTimeline(deps, asked, query))
-    sendTimeline(res, timeline, { name: 'sequences', form, options: query })
     return undefined
   },
 )

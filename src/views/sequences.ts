@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { describeIssue, invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
-import { PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
+import { PLATFORMS } from '../vocabulary.ts'
 import { Frame, toFrame } from './frame.ts'
 import { filterParameters, freeText, limitUpTo, plainName } from './parameters.ts'
 
@@ -15,14 +15,10 @@ const STEP_NAMES = Object.keys(filterParameters).filter(
 /** A call looks at the frames of up to 600 films. */
 export const SEQUENCE_POINTS = 8
 
-/** The steps that a form offers. */
-export const SEQUENCE_STEPS = { subject: SUBJECTS, surface: SURFACES, shot: SHOTS, tone: TONES } as const
 const MOST_STEPS = 5
 const USUAL: Gap = { from: 0, to: 3 }
 const MOST_SEC = 600
 const MOST_LETTERS = 1_000
-/** The most of them that a first step takes, so that a second has room. */
-const MOST_OF_FIRST = 900
 
 export const sequenceParameters = {
   seq: {
@@ -107,21 +103,6 @@ function toStep({ q = '', ...given }: Record<string, string | readonly string[]>
     })
   }
   return { filters: filters as FrameFilters, q: String(q) }
-}
-
-/** Whether a sequence can begin with all that these filters and words of the wall ask for. */
-export function isWholeAsStep(values: Partial<Record<string, unknown>>): boolean {
-  const rest = Object.keys(filterParameters).filter((name) => !STEP_NAMES.includes(name))
-  const isTaken = (name: string) => [values[name] ?? []].flat().length <= (name in sequenceParameters ? 1 : 0)
-  return rest.every(isTaken) && (toSequenceStep(values) ?? '').length <= MOST_OF_FIRST
-}
-
-/** A step that asks for what these filters and words of the wall do; undefined where a step can have none of them. */
-export function toSequenceStep({ q = '', ...values }: Partial<Record<string, unknown>>): string | undefined {
-  const words = String(q).replace(/[,~]/g, ' ').trim()
-  const chosen = STEP_NAMES.map((name) => [name, [values[name] ?? []].flat().join('!')] as const)
-  const terms = [...chosen, ['q', words] as const].filter(([, value]) => value !== '')
-  return terms.map((term) => term.join('.')).join(',') || undefined
 }
 
 /** Steps as a tool takes them. @throws AppError invalid_request */

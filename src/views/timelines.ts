@@ -4,7 +4,7 @@ import { AppError, invalid } from '../errors.ts'
 import type { LoadedBoard } from '../library/collections/boards.ts'
 import { type Film, loadFilms } from '../library/films/films.ts'
 import type { Parameters as ParameterTable, Values } from '../parameters.ts'
-import type { LibrarySearch, SequenceQuery } from '../search/library-search.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
 import { toFcpxml, toXmeml } from '../timeline/final-cut.ts'
 import { toOtio } from '../timeline/otio.ts'
 import { canDrop, parseTimecode, type Rate, TIMECODE, toFrame, toRate } from '../timeline/rate.ts'
@@ -22,9 +22,8 @@ import { toBoardWithItems } from './collections.ts'
 import { toCsv } from './export.ts'
 import type { PublicFrame } from './frame.ts'
 import { plainName } from './parameters.ts'
-import { readSequences } from './sequences.ts'
 
-/** Films, boards and sequences as files for editing programs. */
+/** Films and boards as files for editing programs. */
 
 const RATES: Readonly<Record<string, Rate>> = {
   '23.976': { num: 24_000, den: 1001 },
@@ -124,56 +123,22 @@ export async function boardTimeline(
   options: TimelineOptions,
 ): Promise<Timeline> {
   const { name, items } = await toBoardWithItems(deps, loaded)
-  const parts = items.map((frame) => ({ frames: [frame], span: (film: Film) => around(frame.t_sec * 1000, film) }))
-  return partsTimeline(deps, name, parts, options)
-}
-
-/** Sequences: for each one clip, from its first step to the end of its last. Steps are markers. */
-export async function sequencesTimeline(
-  deps: TimelineDeps & { search: LibrarySearch },
-  query: SequenceQuery,
-  options: TimelineOptions,
-): Promise<Timeline> {
-  const { sequences } = await readSequences(deps.search, deps.publicUrl, query)
-  const parts = sequences.map(({ steps }) => ({
-    frames: steps.map(({ frame }) => frame),
-    span: () => ({ startMs: steps[0]!.from_sec * 1000, endMs: steps.at(-1)!.to_sec * 1000 }),
-  }))
-  if (parts.length === 0)
-    throw new AppError('conflict', 'No film has this sequence. Allow more time between its steps, or ask for others.')
-  return partsTimeline(deps, 'Sequences', parts, options)
-}
-
-type Span = Pick<Shot, 'startMs' | 'endMs'>
-
-/** A part of a film by the frames that it is chosen for. */
-interface Part {
-  frames: readonly (PublicFrame & { note?: string | null })[]
-  span: (film: Film) => Span
-}
-
-async function partsTimeline(
-  { db }: Pick<TimelineDeps, 'db'>,
-  name: string,
-  parts: readonly Part[],
-  options: TimelineOptions,
-): Promise<Timeline> {
-  const films = await loadFilms(db, [...new Set(parts.map(({ frames }) => frames[0]!.video_id))])
-  refuseUnknown(parts, films)
+  const films = await loadFilms(deps.db, [...new Set(items.map(({ video_id }) => video_id))])
+  refuseUnknown(items, films)
   const known = new Map([...films].map(([id, film]) => [id, { film, media: toMedia(film, options) }]))
-  const clips = parts.map(({ frames, span }) => {
-    const { film, media } = known.get(frames[0]!.video_id)!
-    const { startMs, endMs } = span(film)
+  const clips = items.map((frame) => {
+    const { film, media } = known.get(frame.video_id)!
+    const { startMs, endMs } = around(frame.t_sec * 1000, film)
     const from = Math.min(Math.max(0, toFrame(startMs, media.rate)), media.length - 1)
     const to = Math.max(from + 1, Math.min(media.length, toFrame(endMs, media.rate)))
-    return { name: nameOf(frames[0]!), media, from, to, markers: markersOf(frames, media, { from, to }) }
+    return { name: nameOf(frame), media, from, to, markers: markersOf([frame], media, { from, to }) }
   })
   return { name, clips, ...beginning(clips[0]?.media.rate ?? RATES['25']!, options) }
 }
 
 /** @throws AppError conflict with the titles of the films that no clip can be cut from */
-function refuseUnknown(parts: readonly Part[], films: ReadonlyMap<string, Film>): void {
-  const missing = parts.flatMap(({ frames: [frame] }) => (films.has(frame!.video_id) ? [] : [frame!]))
+function refuseUnknown(frames: readonly PublicFrame[], films: ReadonlyMap<string, Film>): void {
+  const missing = frames.filter(({ video_id }) => !films.has(video_id))
   if (missing.length === 0) return
   const titles = [...new Map(missing.map(({ video_id, video }) => [video_id, oneLine(video.title)])).values()]
   const more = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : ''
@@ -184,7 +149,7 @@ function refuseUnknown(parts: readonly Part[], films: ReadonlyMap<string, Film>)
 const MOST_TITLES = 5
 
 /** The clean part of the shot at this instant; within a transition, a second on both sides. */
-function around(ms: number, { shots }: Film): Span {
+function around(ms: number, { shots }: Film): Pick<Shot, 'startMs' | 'endMs'> {
   const shot = shots.find(({ startMs, endMs }) => startMs <= ms && ms < endMs)
   return shot ?? { startMs: ms - 1000, endMs: ms + 1000 }
 }

@@ -12,7 +12,7 @@ export function crawlersRouter({ search, limits, kept, publicUrl, appsChallenge 
   const router = openRoutes()
   const robots = [
     'User-agent: *',
-    ...['/?', '/web/', '/shared/', '/operator', '/keys', '/saves', '/boards', '/compare', '/sequences'].map(
+    ...['/?', '/web/', '/shared/', '/operator', '/keys', '/saves', '/boards', '/compare'].map(
       (path) => `Disallow: ${path}`,
     ),
     `Sitemap: ${publicUrl}/sitemap.xml`,

@@ -197,17 +197,12 @@ const EXPORTS = [
 ] as const
 
 /**
- * Links to a timeline for each editing program. `query` is of the address, without its `?`. Without `download`, with
- * which a browser would not show why a file is refused.
+ * Links to a timeline for each editing program. Without `download`, with which a browser would not show why a file is
+ * refused.
  */
-export function exportList(path: string, query = ''): Html[] {
-  return EXPORTS.map(([ending, program, name]) => {
-    const more = query && `?${query}`
-    return html`<li><a href="${path}.${ending}${more}">For ${program}
-<span class="hint">${name}</span></a></li>`
-  })
-}
-
-export function exportsPanel(title: string, path: string, query = ''): Html {
-  return html`<section><h2>${title}</h2><ul class="facts">${exportList(path, query)}</ul></section>`
+export function exportList(path: string): Html[] {
+  return EXPORTS.map(
+    ([ending, program, name]) => html`<li><a href="${path}.${ending}">For ${program}
+<span class="hint">${name}</span></a></li>`,
+  )
 }

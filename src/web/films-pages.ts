@@ -7,36 +7,21 @@ import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../libr
 import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
-import { plainName } from '../views/parameters.ts'
 import { lengthOf } from '../views/rhythm.ts'
-import {
-  readSequences,
-  SEQUENCE_POINTS,
-  SEQUENCE_STEPS,
-  sequenceParameters,
-  toSequenceQuery,
-} from '../views/sequences.ts'
-import { curves, exportsPanel, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { altOf } from './frame-card.ts'
+import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
 import { clock, counted, type Html, hidden, html, nextPage, options, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 const FILMS = 60
-const SEQUENCES = 24
-
-const step = { schema: plainName(60), description: 'A filter and its value.' }
-const { seq, author, platform } = sequenceParameters
-const sequenceForm = { seq, author, platform, first: step, between: step, second: step, ...LIST_PARAMETERS }
-
 /** What of an address names films by their brand and platform. */
 function filmsOf({ author, platform }: { author?: string | undefined; platform?: string | undefined }) {
   return new URLSearchParams({ ...(author && { author }), ...(platform && { platform }) })
 }
 
-/** Films in a list, side by side, and by what follows what. */
+/** Films in a list, and side by side. */
 export function filmsRouter(deps: PageDeps): Routes {
-  const { search, films, pages, publicUrl } = deps
+  const { search, films, pages } = deps
   const router = openRoutes()
   pages.add(router, '/films', { parameters: { ...filmParameters, ...LIST_PARAMETERS } }, async ({ query }) => {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
@@ -60,16 +45,6 @@ export function filmsRouter(deps: PageDeps): Routes {
     for (const { id } of chosen) read.push(await readFilm(deps, id))
     return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
   })
-
-  pages.add(router, '/sequences', { parameters: sequenceForm, points: SEQUENCE_POINTS }, async ({ query }) => {
-    const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after, ...rest } = query
-    const asked = { ...rest, seq: rest.seq ?? `${first}~${between}~${second}` }
-    const found = await readSequences(search, publicUrl, toSequenceQuery(asked, { limit: SEQUENCES, after }))
-    const where = new URLSearchParams({ ...(rest.seq === undefined && { first, between, second }), ...rest }).toString()
-    const file = new URLSearchParams({ ...asked, limit: String(SEQUENCES), ...(after && { after }) }).toString()
-    const body = sequencesPage({ seq: asked.seq, where, file, narrowed: filmsOf(rest), ...found })
-    return { title: 'Sequences', current: 'films', body }
-  })
   return router
 }
 
@@ -91,8 +66,7 @@ function filmsPage({ films, videos, total, without, sort, order, narrowed, next 
 <p class="lead">${counted(total, 'film')} by how they are built.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`
   }
-<a href="/sequences">What follows what</a> · <a
-href="/drafts">Score your draft</a></p></header>
+<a href="/drafts">Score your draft</a></p></header>
 ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
 <form class="sorting" action="/films">${[...narrowed].map(([name, value]) => hidden(name, value))}
 <label>Sort by <select name="sort">${options(measures, sort)}</select></label>
@@ -164,70 +138,4 @@ function overTime({ video, frames, grammar, film }: ReadFilm, all: readonly Publ
     length,
   )}</span></h2>
 ${filmStrip(frames, length)}${shotStrip(grammar, length)}${curves(film, all)}</section>`
-}
-
-type Page = Awaited<ReturnType<typeof readSequences>>
-type Found = Page['sequences'][number]
-interface SequencesData extends Page {
-  /** What is asked for. */
-  seq: string
-  /** The query of this page, and of the same as a file. */
-  where: string
-  file: string
-  /** The brand and the platform that the films are of. */
-  narrowed: URLSearchParams
-}
-
-const BETWEEN = [
-  ['next', 'Right after it'],
-  ['3s', 'Within 3 seconds'],
-  ['10s', 'Within 10 seconds'],
-  ['any', 'Any time later'],
-] as const
-
-/** `/sequences`: one thing after another in a film. It works without script. */
-function sequencesPage(given: SequencesData): Html {
-  const { seq, where, file, narrowed, sequences, films, unknown, next } = given
-  const [first = '', between = '', second = '', ...more] = seq.split('~')
-  const isInForm = isStep(first) && isStep(second) && BETWEEN.some(([value]) => value === between) && more.length === 0
-  const unsure = unknown > 0 && ` ${counted(unknown, 'frame')} without a value could hide more.`
-  return html`<header class="entity"><h1>Sequences</h1>
-<p class="lead">What follows what in a film: ${counted(sequences.length, 'place')} in ${counted(films, 'film')} that
-${films === 1 ? 'has' : 'have'} ${isInForm ? 'both' : html`all of <code>${seq}</code>`}.${unsure}</p></header>
-${
-  narrowed.size > 0 &&
-  html`<p>Only ${[...narrowed.values()].join(', ')}. <a href="/sequences?${new URLSearchParams({ seq }).toString()}">All
-films</a></p>`
-}
-<form class="sorting" action="/sequences">${[...narrowed].map(([name, value]) => hidden(name, value))}
-<label>First <select name="first">${choices(first)}</select></label>
-<label>Between <select name="between">${options(BETWEEN, between)}</select></label>
-<label>Then <select name="second">${choices(second)}</select></label> <button>Find</button></form>
-${sequences.length === 0 && html`<p class="empty">No film has one after the other so. Allow more time between.</p>`}
-<ol class="sequences">${sequences.map(found)}</ol>
-${nextPage(next && `/sequences?${where}&after=${next}`)}
-${sequences.length > 0 && exportsPanel('Take them along', '/api/sequences/timeline', file)}`
-}
-
-const isStep = (step: string): boolean =>
-  Object.entries(SEQUENCE_STEPS).some(([name, values]) => values.some((value) => step === `${name}.${value}`))
-
-function choices(chosen: string): Html[] {
-  return Object.entries(SEQUENCE_STEPS).map(
-    ([name, values]) =>
-      html`<optgroup label="${valueLabel(name)}">${options(
-        values.map((value) => [`${name}.${value}`, valueLabel(value)]),
-        chosen,
-      )}</optgroup>`,
-  )
-}
-
-function found({ video_id, steps }: Found): Html {
-  const [{ frame }] = steps as [Found['steps'][number]]
-  const pictures = steps.map(
-    ({ frame: shown, from_sec, to_sec }) => html`<li><a href="/frames/${shown.id}"><img src="${shown.thumb_url}"
-alt="${altOf(shown)}" width="${shown.width}" height="${shown.height}" loading="lazy" decoding="async"></a>
-<span class="hint">${clock(from_sec)} to ${clock(to_sec)}</span></li>`,
-  )
-  return html`<li><a href="/videos/${video_id}">${frame.video.title}</a><ol>${pictures}</ol></li>`
 }

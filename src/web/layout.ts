@@ -215,8 +215,7 @@ interface SharedPage {
 
 interface SharedRoute<P extends Parameters> {
   parameters?: P
-  points?: number
-  /** Points beyond these when the page is not in memory. */
+  /** Points beyond those of a search when the page is not in memory. */
   coldPoints?: (query: Values<P>) => number
   /** Throws for a part of the path that names nothing. */
   check?: (name: string) => void
@@ -274,10 +273,10 @@ export function openSharedPages({
     add<P extends Parameters = Record<never, never>>(
       router: Routes,
       path: string,
-      { parameters, points = POINTS.search, coldPoints, check }: SharedRoute<P>,
+      { parameters, coldPoints, check }: SharedRoute<P>,
       render: (asked: { query: Values<P>; name: string }) => Promise<SharedContent>,
     ): void {
-      router.get(path, limitOpenReads(limits, { points }), (req, res) => {
+      router.get(path, limitOpenReads(limits, { points: POINTS.search }), (req, res) => {
         const query = readPageParameters(req.originalUrl, parameters)
         const name = String(Object.values(req.params)[0] ?? '')
         check?.(name)

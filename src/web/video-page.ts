@@ -9,7 +9,7 @@ import { requirePublicId } from '../views/parameters.ts'
 import { LANES, type Lane, lengthOf, type Share, type Stretch, sharesOf, stretchesOf } from '../views/rhythm.ts'
 import {
   curves,
-  exportsPanel,
+  exportList,
   figure,
   figuresOf,
   filmStrip,
@@ -70,7 +70,7 @@ ${timeline(frames, length, { grammar, film })}
 ${techniquesUsed(frames, vocabulary)}
 <section><h2>Storyboard</h2>${storyboard(frames)}</section>
 ${similarPanel(video.id, similar, videos)}
-${exportsPanel('Take the shots along', `/api/videos/${video.id}/timeline`)}
+<section><h2>Take the shots along</h2><ul class="facts">${exportList(`/api/videos/${video.id}/timeline`)}</ul></section>
 ${standings(film)}`
 }
 

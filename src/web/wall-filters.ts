@@ -1,7 +1,6 @@
 import type { Values } from '../parameters.ts'
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { filterParameters, frameParameters, impliedSort, PAGE_SIZE } from '../views/parameters.ts'
-import { isWholeAsStep, SEQUENCE_STEPS, toSequenceStep } from '../views/sequences.ts'
 import { DERIVED, DERIVED_NAMES, STORED } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { capitalized, counted, type Html, hidden, html, thousands, trusted, valueLabel } from './html.ts'
@@ -93,7 +92,7 @@ const RARE = ALL.filter(({ isRare }) => isRare)
 export function filterMenus(data: FiltersData): Html {
   const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
   return html`<div class="filters" id="filters" role="group" aria-label="Filters">
-${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${thenMenu(data)}${viewMenu(data)}
+${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(data)}
 </div>`
 }
 
@@ -111,37 +110,6 @@ function moreMenu(data: FiltersData): Html {
   const names = [...RARE.map(({ name }) => name), ...DERIVED_NAMES]
   const chosen = names.reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
   return fold('more', 'More', chosen, html`${rare}${measured}`)
-}
-
-const NO_STEP = 'Search or choose a filter. This menu then finds what follows such frames in their films.'
-const NO_SEQUENCE =
-  'A sequence takes no video, no excluded values, one brand, one platform and a short search. Remove the others first.'
-
-/** What follows the frames that are chosen here, within a film. */
-function thenMenu({ values, total }: FiltersData): Html | false {
-  if (total === 0 && !isNarrowed(values)) return false
-  const first = toSequenceStep(values)
-  const why = first === undefined ? NO_STEP : !isWholeAsStep(values) && NO_SEQUENCE
-  // No menu leaves its place.
-  if (why) return fold('then', 'Then', 0, html`<p class="hint">${why}</p>`)
-  const { author = [], platform = [] } = values
-  const film = {
-    ...(author.length === 1 && { author: author[0]! }),
-    ...(platform.length === 1 && { platform: platform[0]! }),
-  }
-  const lists = Object.entries(SEQUENCE_STEPS).map(([name, all]) => {
-    const picks = all.map((value) => {
-      const query = new URLSearchParams({ ...film, seq: `${first}~3s~${name}.${value}` })
-      return html`<li><a class="choice" href="/sequences?${query.toString()}">${valueLabel(value)}</a></li>`
-    })
-    return html`<h2>${valueLabel(name)}</h2><ul class="pick-list">${picks}</ul>`
-  })
-  return fold(
-    'then',
-    'Then',
-    0,
-    html`<p class="hint">What follows one of these frames within three seconds:</p>${lists}`,
-  )
 }
 
 /** A part that folds out. `name` makes the browser close the others. */

@@ -31,7 +31,6 @@ export const PAGES: Record<string, Access> = {
   'GET /videos/:id': 'open',
   'GET /films': 'open',
   'GET /compare': 'open',
-  'GET /sequences': 'open',
   'GET /brands': 'open',
   'GET /brands/:name': 'open',
   'GET /techniques': 'open',

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
@@ -8,8 +7,6 @@ import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
-/** Searches for sequences that run, and the most that ran at a time. */
-const searches = { running: 0, most: 0 }
 let afterSearch = async () => {}
 let tight: string
 let loose: string
@@ -20,8 +17,7 @@ beforeAll(async () => {
       search: (search) => ({
         ...search,
         async sequences(query) {
-          searches.most = Math.max(searches.most, ++searches.running)
-          const page = await search.sequences(query).finally(() => searches.running--)
+          const page = await search.sequences(query)
           await afterSearch()
           return page
         },
@@ -102,121 +98,10 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
 })
 
-test('sequences are a timeline for an editing program: a clip for each, its steps as markers', async () => {
-  const seq = encodeURIComponent('subject.text-card~15s~surface.screen-recording')
-  const response = await fetch(`${service.url}/api/sequences/timeline.otio?seq=${seq}&rate=25&start=00:00:00:00`)
-  expect([response.status, response.headers.get('content-disposition')]).toEqual([
-    200,
-    expect.stringMatching(/\.otio"$/),
-  ])
-  const { tracks, global_start_time } = (await response.json()) as Otio
-  expect(global_start_time).toMatchObject({ rate: 25, value: 0 })
-  const clips = tracks.children[0].children.map(({ source_range: { start_time, duration }, markers, metadata }) => ({
-    film: metadata.frame_library.video_id,
-    from: start_time.value / 25,
-    sec: duration.value / 25,
-    markers: markers.map(({ marked_range }) => marked_range.start_time.value / 25),
-  }))
-  // The later film comes first. Each clip goes on to the end of its last step; steps are marked at their first frames.
-  expect(clips).toEqual([
-    { film: loose, from: 0, sec: 30, markers: [1, 22] },
-    { film: tight, from: 0, sec: 10, markers: [2, 7] },
-  ])
-  const none = await service.get('/api/sequences/timeline.otio?seq=subject.crowd~subject.ui')
-  expect([none.status, none.json.message]).toEqual([
-    409,
-    expect.stringMatching(/No film has this sequence\. Allow more time/),
-  ])
-  expect((await service.get('/api/sequences/timeline.mov?seq=subject.crowd~subject.ui')).status).toBe(400)
-  expect((await service.get('/api/sequences/timeline.otio?seq=subject.ui')).status).toBe(400)
-})
-
-test('one address runs no more searches for timelines at a time than its turns allow', async () => {
-  searches.most = 0
-  const ask = (n: number) => fetch(`${service.url}/api/sequences/timeline.csv?seq=tone.dark~subject.ui&span=${n + 20}`)
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(n)))
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-  expect(searches.most).toBeLessThanOrEqual(Math.min(6, Math.max(1, availableParallelism() - 1)))
-})
-
-test('a film of unknown rate is named instead of left out of the file', async () => {
-  const { db } = service.stores
-  const path = `/api/sequences/timeline.csv?seq=${encodeURIComponent('subject.text-card~15s~surface.screen-recording')}`
-  const [film] = await db.select().from(videos).where(eq(videos.id, loose))
-  await db.update(videos).set({ fps: null }).where(eq(videos.id, loose))
-  const { status, json } = await service.get(path)
-  await db.update(videos).set({ fps: film!.fps }).where(eq(videos.id, loose))
-  expect([status, json.message]).toEqual([409, expect.stringMatching(`is gone: ${film!.title}. Leave`)])
-})
-
-interface Otio {
-  global_start_time: object
-  tracks: {
-    children: [
-      {
-        children: {
-          source_range: { start_time: { value: number }; duration: { value: number } }
-          markers: { marked_range: { start_time: { value: number } } }[]
-          metadata: { frame_library: { video_id: string } }
-        }[]
-      },
-    ]
-  }
-}
-
-test('the wall says what its frames may lead into, and the page of sequences takes it and its exports on', async () => {
-  const read = async (path: string) => (await (await fetch(service.url + path)).text()).replaceAll('&amp;', '&')
-  expect(await read('/')).toContain('This menu then finds what follows such frames')
-  const wall = await read('/?subject=text-card&tone=dark&q=ship&author=Atlas')
-  const link = /href="(\/sequences\?[^"]+screen-recording)"/.exec(wall)![1]!
-  expect(Object.fromEntries(new URL(link, service.url).searchParams)).toEqual({
-    author: 'Atlas',
-    seq: 'subject.text-card,tone.dark,q.ship~3s~surface.screen-recording',
-  })
-  const page = await read(link)
-  expect(page).toContain('1 place in 1 film that')
-  expect(page).toContain('has all of <code>subject.text-card,tone.dark,q.ship~3s~surface.screen-recording</code>')
-  const file = /href="(\/api\/sequences\/timeline\.csv\?[^"]+)"/.exec(page)![1]!
-  expect(await read(file)).toContain('Ship it')
-})
-
-test.each([
-  ['what is left out', 'not_tone=bright'],
-  ['a video', 'video=abcdefghijk'],
-  ['two brands', 'author=Atlas&author=Relay'],
-  ['two platforms', 'platform=web,youtube'],
-  ['a long question', `q=${'word '.repeat(190)}`],
-])('the wall offers no sequence that would lose a part of its question: %s', async (_, more) => {
-  const text = await (await fetch(`${service.url}/?subject=text-card&${more}`)).text()
-  expect(text).toContain('A sequence takes no video')
-  expect(text).not.toContain('href="/sequences?')
-})
-
 test.each([[[1.5, 'a']], [[1, '\u0000']], ['none']])('a cursor that is none (%j) is refused', async (place) => {
   const after = Buffer.from(JSON.stringify(place)).toString('base64url')
   const { status } = await service.get(`/api/sequences?seq=subject.ui~subject.logo&after=${after}`)
   expect(status).toBe(400)
-})
-
-test('the page finds the same by a form, with both pictures', async () => {
-  const read = async (query: string) => (await fetch(`${service.url}/sequences${query}`)).text()
-  const text = await read('')
-  expect(text).toContain('1 place in 3 films that')
-  expect(text).toMatch(/<option value="subject.text-card" selected>Text card/)
-  expect(text).toMatch(/0:00 to 0:05[\s\S]*0:05 to 0:10/)
-  expect(text).toContain(`/videos/${tight}`)
-  // A picture is all of its link: one without a caption is named by its film and second.
-  const later = await read('?first=subject.text-card&between=any&second=surface.screen-recording')
-  expect(later.match(/alt="[^"]*, 0:01"/g)).toHaveLength(1)
-  const narrowed = await read('?author=Atlas&platform=web')
-  const fields = narrowed.match(/<input type="hidden"[^>]+>/g)
-  expect(fields).toEqual([
-    '<input type="hidden" name="author" value="Atlas">',
-    '<input type="hidden" name="platform" value="web">',
-  ])
-  expect(narrowed).toContain('Only Atlas, web.')
-  expect(await read('?first=subject.crowd&second=subject.ui')).toContain('Allow more time between')
-  expect((await fetch(`${service.url}/sequences?first=mood.dark`)).status).toBe(400)
 })
 
 test('rows of an earlier version get the bounds of their shots from the hourly comparison', async () => {

@@ -80,14 +80,11 @@ test('a film is its shots, a gradual transition lies between its clips, frames a
 })
 
 test('no cache keeps a timeline, because its limit headers are of one reader', async () => {
-  for (const path of [`/api/videos/${film}/timeline.csv`, '/api/sequences/timeline.csv?seq=tone.dark~tone.dark']) {
-    const { headers } = await fetch(service.url + path)
-    expect([path, headers.get('ratelimit'), headers.get('cache-control')]).toEqual([
-      path,
-      expect.stringContaining('default'),
-      'no-store',
-    ])
-  }
+  const { headers } = await fetch(`${service.url}/api/videos/${film}/timeline.csv`)
+  expect([headers.get('ratelimit'), headers.get('cache-control')]).toEqual([
+    expect.stringContaining('default'),
+    'no-store',
+  ])
 })
 
 test('the timecode of the file starts its source times, and start= the record times', async () => {
@@ -106,6 +103,14 @@ test('a board is the shots of its frames in the owner’s order', async () => {
   expect(second).toContain('A <red> card')
   expect(csv).toContain('A phone: Keep')
   expect((await service.get(`/api/boards/${id}/timeline.csv`)).status).toBe(401)
+})
+
+test('a film of unknown rate is named instead of left out of the file', async () => {
+  const id = await board()
+  await service.stores.db.update(videos).set({ fps: null }).where(eq(videos.id, film))
+  const { status, json } = await service.get(`/api/boards/${id}/timeline.csv`, key())
+  await film30('30000/1001', null)
+  expect([status, json.message]).toEqual([409, expect.stringMatching('is gone: Launch: Atlas. Leave')])
 })
 
 test.each([
