@@ -185,11 +185,6 @@ export const sequenceEndpoint = cachedRead(
       .strictObject({
         sequences: z.array(Sequence),
         films: z.int().describe('Films with every step somewhere, as far as they were looked at.'),
-        unknown: z
-          .int()
-          .describe(
-            'Frames of these films, or of all if there are none, without a value asked for: they could hide a match.',
-          ),
         next: nextCursor,
       })
       .meta({ id: 'SequencesResponse' }),

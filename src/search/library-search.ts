@@ -257,30 +257,21 @@ export interface CursorPage<T> {
   next: string | null
 }
 
-/** A step of a sequence: what its frames must have, and how far it may be from the step before. */
+/** A step of a sequence: what its frames must have, and how soon it follows the step before. */
 export interface SequenceStep {
   filters: FrameFilters
   /** Words that its frames must have. */
   q: string
-  gap: Gap
-}
-
-/** Seconds from the end of the step before to the beginning of this one. `next`: the frame that follows it. */
-export interface Gap {
-  from: number
-  to: number
-  next?: boolean
+  /** The most from the end of the step before to the beginning of this one. That of the first does not count. */
+  withinSec: number
 }
 
 export interface SequenceQuery {
-  /** Two to five. The gap of the first does not count. */
+  /** Two to five. */
   steps: readonly SequenceStep[]
-  /** The longest that the whole may be, seconds. */
-  span: number
   /** Of the films. */
   author?: string | undefined
   platform?: string | undefined
-  perFilm: number
   limit: number
   after?: string | undefined
 }
@@ -288,15 +279,13 @@ export interface SequenceQuery {
 export interface FoundSequence {
   videoId: string
   /** One for each step, with its first frame. */
-  steps: readonly { frameId: string; from: number; to: number; gap: number | null }[]
+  steps: readonly { frameId: string; from: number; to: number }[]
 }
 
 export interface SequencePage {
   sequences: FoundSequence[]
   /** Films that have every step somewhere, as far as they were looked at. */
   films: number
-  /** Of their frames, those without a value that is asked for; without such films of all frames, up to 1,000. */
-  unknown: number
   next: string | null
 }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { describeIssue, invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
-import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
+import type { FrameFilters, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { Frame, toFrame } from './frame.ts'
-import { filterParameters, freeText, limitUpTo, plainName } from './parameters.ts'
+import { filterParameters, freeText, plainName } from './parameters.ts'
 
 /** One thing after another in a film: how it is asked for, and what is answered. */
 
@@ -16,69 +16,49 @@ const STEP_NAMES = Object.keys(filterParameters).filter(
 export const SEQUENCE_POINTS = 8
 
 const MOST_STEPS = 5
-const USUAL: Gap = { from: 0, to: 3 }
+const USUAL_SEC = 3
 const MOST_SEC = 600
-const MOST_LETTERS = 1_000
+const GAP = /^(\d{1,4}(?:\.\d{1,3})?)s$/
 
 export const sequenceParameters = {
   seq: {
-    schema: freeText(MOST_LETTERS),
+    schema: freeText(1_000),
     description:
-      'Two to five steps with what lies between: `subject.text-card~3s~surface.screen-recording`. A step is ' +
-      '`filter.value`, several joined by `,`, other values by `!`, words as `q.sign up`. Between: `3s` (at most), ' +
-      '`1s-5s`, `next` (the next frame), `any`; absent is 3s.',
+      'Two to five steps: `subject.text-card~3s~surface.screen-recording`. A step is `filter.value`, several joined ' +
+      'by `,`, other values by `!`, words as `q.sign up`. Between two steps lie the seconds that may pass at most; ' +
+      'absent is 3s.',
     example: 'subject.text-card~3s~surface.screen-recording',
   },
-  span: {
-    schema: z.coerce.number('must be seconds').min(1).max(MOST_SEC, `must be at most ${MOST_SEC} seconds`),
-    fallback: MOST_SEC,
-    description: `The longest that the whole may be, seconds: ${MOST_SEC} at most.`,
-  },
-  per_film: { schema: limitUpTo(5), fallback: 1, description: 'Of each film: its tightest, at most five.' },
   author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
 } as const satisfies Parameters
 
+const wrong = (what: string) => invalid('seq', `seq: ${what}; an example is ${sequenceParameters.seq.example}`)
+
 /** @throws AppError invalid_request that says which part is not understood, and what is possible */
 export function toSequenceQuery(
-  { seq = '', span = MOST_SEC, per_film = 1, author, platform }: Values<typeof sequenceParameters>,
+  { seq = '', ...film }: Values<typeof sequenceParameters>,
   page: { limit: number; after?: string | undefined },
 ): SequenceQuery {
   const steps: SequenceStep[] = []
-  let gap: Gap | undefined
+  let gap: number | undefined
   for (const part of seq.split('~').map((one) => one.trim())) {
-    const between = readGap(part)
-    if (between && (steps.length === 0 || gap)) throw wrong('what lies between stands between two steps')
-    if (between) gap = between
-    else {
-      steps.push({ ...readStep(part), gap: gap ?? USUAL })
+    const seconds = GAP.exec(part)?.[1]
+    if (seconds === undefined) {
+      steps.push({ ...readStep(part), withinSec: gap ?? USUAL_SEC })
       gap = undefined
+    } else {
+      if (steps.length === 0 || gap !== undefined) throw wrong('what lies between stands between two steps')
+      gap = Number(seconds)
+      if (gap > MOST_SEC) throw wrong(`${part} is longer than ${MOST_SEC} seconds`)
     }
   }
-  if (gap) throw wrong('it ends with what lies between')
-  return { ...checked(steps), span, perFilm: per_film, author, platform, ...page }
-}
-
-function checked(steps: SequenceStep[]): { steps: SequenceStep[] } {
+  if (gap !== undefined) throw wrong('it ends with what lies between')
   if (steps.length < 2 || steps.length > MOST_STEPS) throw wrong(`it has ${steps.length} of two to ${MOST_STEPS} steps`)
-  return { steps }
+  return { steps, ...film, ...page }
 }
 
-const EXAMPLE = sequenceParameters.seq.example
-const wrong = (what: string) => invalid('seq', `seq: ${what}; an example is ${EXAMPLE}`)
-
-function readGap(part: string): Gap | undefined {
-  if (part === 'any') return { from: 0, to: MOST_SEC }
-  if (part === 'next') return { from: 0, to: MOST_SEC, next: true }
-  const [, from, to] = /^(?:(\d{1,4}(?:\.\d{1,3})?)s?-)?(\d{1,4}(?:\.\d{1,3})?)s$/.exec(part) ?? []
-  if (to === undefined) return undefined
-  const gap = { from: Number(from ?? 0), to: Number(to) }
-  if (gap.to > MOST_SEC) throw wrong(`${part} is longer than ${MOST_SEC} seconds`)
-  if (gap.from > gap.to) throw wrong(`${part} ends before it begins`)
-  return gap
-}
-
-function readStep(part: string): Pick<SequenceStep, 'filters' | 'q'> {
+function readStep(part: string): Omit<SequenceStep, 'withinSec'> {
   const given: Record<string, string | string[]> = {}
   for (const term of part.split(',')) {
     const at = term.indexOf('.')
@@ -91,7 +71,7 @@ function readStep(part: string): Pick<SequenceStep, 'filters' | 'q'> {
 }
 
 /** A step by its filters; `q` holds words. @throws AppError invalid_request with what is allowed */
-function toStep({ q = '', ...given }: Record<string, string | readonly string[]>) {
+function toStep({ q = '', ...given }: Record<string, string | readonly string[]>): Omit<SequenceStep, 'withinSec'> {
   const filters: Record<string, unknown> = {}
   for (const [name, values] of Object.entries(given)) {
     if (!STEP_NAMES.includes(name)) throw wrong(`no filter ${name.slice(0, 40)}; ${STEP_NAMES.join(', ')}, q`)
@@ -109,15 +89,13 @@ function toStep({ q = '', ...given }: Record<string, string | readonly string[]>
 export function toSteps(
   given: readonly { [name: string]: unknown; within_sec?: number | undefined }[],
 ): SequenceStep[] {
-  return checked(
-    given.map(({ within_sec = USUAL.to, query = '', ...filters }) => {
-      const to = Number(within_sec)
-      if (!(to >= 0 && to <= MOST_SEC)) throw invalid('steps', `steps: within_sec is 0 to ${MOST_SEC} seconds`)
-      const entries = Object.entries(filters).filter(([, value]) => value !== undefined)
-      const words = Object.fromEntries(entries.map(([name, value]) => [name, value as string]))
-      return { ...toStep({ ...words, q: String(query) }), gap: { from: 0, to } }
-    }),
-  ).steps
+  return given.map(({ within_sec: withinSec = USUAL_SEC, query = '', ...filters }) => {
+    if (!(withinSec >= 0 && withinSec <= MOST_SEC))
+      throw invalid('steps', `steps: within_sec is 0 to ${MOST_SEC} seconds`)
+    const entries = Object.entries(filters).filter(([, value]) => value !== undefined)
+    const words = Object.fromEntries(entries.map(([name, value]) => [name, value as string]))
+    return { ...toStep({ ...words, q: String(query) }), withinSec }
+  })
 }
 
 const seconds = z.number()
@@ -148,11 +126,11 @@ export async function readSequences(search: LibrarySearch, publicUrl: string, qu
     sequences: whole.map(({ videoId, steps }) => ({
       video_id: videoId,
       length_sec: round(steps.at(-1)!.to - steps[0]!.from),
-      steps: steps.map(({ frameId, from, to, gap }) => ({
+      steps: steps.map(({ frameId, from, to }, n) => ({
         frame: toFrame(frames.get(frameId)!, publicUrl),
         from_sec: round(from),
         to_sec: round(to),
-        gap_sec: gap,
+        gap_sec: n === 0 ? null : round(from - steps[n - 1]!.to),
       })),
     })),
     ...page,

@@ -46,11 +46,9 @@ export function findSequences(deps: LibraryToolDeps): Tool {
     async run({ steps, author, limit, cursor: after }) {
       const resolved = await Promise.all(steps.map((step) => resolveStep(deps, step)))
       const brand = await spellBrands(search, author === undefined ? [] : [author])
-      const query = { steps: toSteps(resolved), span: 600, perFilm: 1, author: brand.names[0], limit, after }
-      const found = await withCursorNamed(after, readSequences(search, publicUrl, query))
-      const { sequences, films, unknown, next } = found
-      const hidden = unknown > 0 ? `; ${plural(unknown, 'frame')} without a value could hide more` : ''
-      const none = films === 0 ? 'No film has every step. ' : ''
+      const query = { steps: toSteps(resolved), author: brand.names[0], limit, after }
+      const { sequences, films, next } = await withCursorNamed(after, readSequences(search, publicUrl, query))
+      const counted = `${plural(sequences.length, 'sequence')} among ${plural(films, 'film')}`
       const links: ImageLink[] = []
       const lines = sequences.map(({ steps: found }) => {
         const { title } = found[0]!.frame.video
@@ -64,8 +62,7 @@ export function findSequences(deps: LibraryToolDeps): Tool {
       })
       return {
         text: [
-          `${none}${plural(sequences.length, 'sequence')} among ${plural(films, 'film')} with these steps` +
-            `${hidden}${moreWith(next)}`,
+          `${films === 0 ? 'No film has every step. ' : ''}${counted} with these steps${moreWith(next)}`,
           ...brand.notes,
           ...lines,
         ].join('\n'),

@@ -1,5 +1,4 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { CHOSEN } from '../../vocabulary.ts'
 import type { FoundSequence, SequencePage, SequenceQuery, SequenceStep } from '../library-search.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
@@ -13,7 +12,6 @@ import { readSenses } from './words.ts'
 /** Films looked at together, and in one call: where few have the steps near each other, the rest needs a next call. */
 const FILMS_AT_ONCE = 40
 const MOST_FILMS = 600
-const MOST_UNKNOWN = 1000
 
 /** The films that have every step in its order, newest first. */
 export async function findSequences(
@@ -43,29 +41,24 @@ type Place = [string | number, string]
 
 async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly SQL[]): Promise<SequencePage> {
   const sequences: FoundSequence[] = []
-  let [place, films, unknown] = [query.after === undefined ? undefined : readCursor(query.after, 'integer'), 0, 0]
+  let [place, films] = [query.after === undefined ? undefined : (readCursor(query.after, 'integer') as Place), 0]
   for (;;) {
     const candidates = await findCandidates(reads, query, wheres, place)
-    const moments = await loadMoments(reads, query, wheres, candidates)
+    const moments = await loadMoments(reads, wheres, candidates)
     for (const { id, added } of candidates) {
       films++
       place = [Number(added), id]
-      const { frames, notKnown } = moments.get(id)!
-      unknown += notKnown
-      for (const match of matchesIn(frames, query)) {
-        const steps = match.map(({ first, from, to }, n) => ({
-          ...{ frameId: frames[first]!.id, from, to },
-          gap: n === 0 ? null : Math.round((from - match[n - 1]!.to) * 1000) / 1000,
-        }))
-        sequences.push({ videoId: id, steps })
-      }
-      if (sequences.length >= query.limit) return { sequences, films, unknown, next: toCursor(place) }
+      const frames = moments.get(id)!
+      const steps = matchIn(frames, query.steps)
+      if (steps)
+        sequences.push({
+          videoId: id,
+          steps: steps.map(({ first, from, to }) => ({ frameId: frames[first]!.id, from, to })),
+        })
+      if (sequences.length >= query.limit) return { sequences, films, next: toCursor(place) }
     }
-    if (candidates.length < FILMS_AT_ONCE) {
-      const isNone = films === 0 && query.after === undefined
-      return { sequences, films, unknown: isNone ? await countUnknown(reads, query) : unknown, next: null }
-    }
-    if (films >= MOST_FILMS) return { sequences, films, unknown, next: toCursor(place!) }
+    if (candidates.length < FILMS_AT_ONCE) return { sequences, films, next: null }
+    if (films >= MOST_FILMS) return { sequences, films, next: toCursor(place!) }
   }
 }
 
@@ -81,9 +74,11 @@ function findCandidates(
   wheres: readonly SQL[],
   place: Place | undefined,
 ): Promise<Candidate[]> {
+  const { author, platform } = query
   const conditions = [
     sql`e.kind = 'videos'`,
-    ...ofFilms(query),
+    ...(author === undefined ? [] : [sql`author = ${storable([author])[0] ?? ''}`]),
+    ...(platform === undefined ? [] : [sql`platform = ${platform}`]),
     ...(place ? [sql`(e.added_ms < ${place[0]} or (e.added_ms = ${place[0]} and e.id > ${place[1]}))`] : []),
     ...wheres.map((where) => sql`exists (select from ${FRAMES} where video_id = e.id and (${where}))`),
   ]
@@ -94,57 +89,34 @@ function findCandidates(
   )
 }
 
-function ofFilms({ author, platform }: SequenceQuery): SQL[] {
-  return [
-    ...(author === undefined ? [] : [sql`author = ${storable([author])[0] ?? ''}`]),
-    ...(platform === undefined ? [] : [sql`platform = ${platform}`]),
-  ]
-}
-
 interface MomentRow {
   id: string
   video_id: string
   t_ms: number
   shot_ms: [number, number] | null
   meets: boolean[]
-  unknown: boolean
 }
 
 /** Their frames in order of time, each with the time it stands for. */
 async function loadMoments(
   reads: Snapshot,
-  { steps }: SequenceQuery,
   wheres: readonly SQL[],
   candidates: readonly Candidate[],
-): Promise<Map<string, { frames: Moment[]; notKnown: number }>> {
+): Promise<Map<string, Moment[]>> {
   const ids = candidates.map(({ id }) => id)
   const meets = wheres.map((where) => sql`((${where}) is true)`)
   const rows = await rowsOf<MomentRow>(
     reads,
-    sql`select id, video_id, t_ms, shot_ms, array[${sql.join(meets, sql`, `)}] as meets, ${unknownOf(steps)} as unknown
+    sql`select id, video_id, t_ms, shot_ms, array[${sql.join(meets, sql`, `)}] as meets
           from ${FRAMES} where video_id = any(${sql.param(ids)}::text[]) order by video_id, t_ms`,
   )
   const byFilm = Map.groupBy(rows, ({ video_id }) => video_id)
   return new Map(
     ids.map((id) => {
       const all = byFilm.get(id) ?? []
-      return [id, { frames: all.map((_, n) => toMoment(all, n)), notKnown: all.filter((row) => row.unknown).length }]
+      return [id, all.map((_, n) => toMoment(all, n))]
     }),
   )
-}
-
-/** Whether a frame has no value of an attribute that a step asks for. */
-function unknownOf(steps: SequenceQuery['steps']): SQL {
-  const asked = CHOSEN.filter((column) => steps.some(({ filters }) => (filters[column]?.length ?? 0) > 0))
-  return asked.length === 0 ? sql`false` : sql.raw(`(${asked.map((column) => `${column} is null`).join(' or ')})`)
-}
-
-/** Where no film has every step: all frames without a value that is asked for, up to a number. */
-async function countUnknown(reads: Snapshot, query: SequenceQuery): Promise<number> {
-  const where = sql.join([unknownOf(query.steps), ...ofFilms(query)], sql` and `)
-  const some = sql`select from ${FRAMES} where ${where} limit ${MOST_UNKNOWN}`
-  const [row] = await rowsOf<{ count: number }>(reads, sql`select count(*)::int as count from (${some}) found`)
-  return row!.count
 }
 
 /** The first frame of a shot stands from the shot's beginning; each until the next, or until its shot ends. */
@@ -184,23 +156,25 @@ interface Stretch {
 /** Neighbouring shots may overlap by rounding. */
 const OVERLAP_SEC = 0.1
 
-/** The matches of one film, tightest first. From each beginning the nearest; none that contains another. */
-export function matchesIn(
+/** The tightest match of a film: from each beginning, the nearest stretch of each step that a match goes on from. */
+export function matchIn(
   moments: readonly Moment[],
-  { steps, span, perFilm }: Pick<SequenceQuery, 'steps' | 'span' | 'perFilm'>,
-): Stretch[][] {
-  const stretches = steps.map((_, n) => stretchesOf(moments, n))
-  const deadEnds = new Set<Stretch>()
-  const found = stretches[0]!.flatMap((start) => {
-    const match = continued([start], { stretches, steps, deadEnds })
-    return match && lengthOf(match) <= span ? [match] : []
-  })
-  const contains = (one: Stretch[], other: Stretch[]) =>
-    one !== other && one[0]!.from <= other[0]!.from && one.at(-1)!.to >= other.at(-1)!.to
-  return found
-    .filter((match) => !found.some((other) => contains(match, other)))
-    .sort((one, other) => gapsOf(one) - gapsOf(other) || one[0]!.from - other[0]!.from)
-    .slice(0, perFilm)
+  steps: readonly Pick<SequenceStep, 'withinSec'>[],
+): Stretch[] | undefined {
+  let matches = stretchesOf(moments, steps.length - 1).map((stretch) => [stretch])
+  for (let n = steps.length - 2; n >= 0; n--) {
+    const rests = matches
+    matches = stretchesOf(moments, n).flatMap((stretch) => {
+      const rest = rests.find(([next]) => follows(stretch, next!, steps[n + 1]!.withinSec))
+      return rest ? [[stretch, ...rest]] : []
+    })
+  }
+  return matches.sort((one, other) => gapsOf(one) - gapsOf(other))[0]
+}
+
+function follows(before: Stretch, next: Stretch, withinSec: number): boolean {
+  const gap = next.from - before.to
+  return next.first > before.last && gap >= -OVERLAP_SEC && gap <= withinSec
 }
 
 function stretchesOf(moments: readonly Moment[], step: number): Stretch[] {
@@ -214,32 +188,5 @@ function stretchesOf(moments: readonly Moment[], step: number): Stretch[] {
   return stretches
 }
 
-interface Choices {
-  stretches: readonly Stretch[][]
-  steps: readonly SequenceStep[]
-  /** Stretches that no match goes on from, whatever is before them: each is tried once. */
-  deadEnds: Set<Stretch>
-}
-
-/** The match that begins so and goes on with the nearest stretch of each step; undefined without one. */
-function continued(match: Stretch[], choices: Choices): Stretch[] | undefined {
-  const { stretches, steps, deadEnds } = choices
-  const n = match.length
-  if (n === steps.length) return match
-  const before = match.at(-1)!
-  const { from, to, next } = steps[n]!.gap
-  for (const stretch of stretches[n]!) {
-    const gap = stretch.from - before.to
-    const isBehind = stretch.first > before.last && gap >= (from > 0 ? from : -OVERLAP_SEC)
-    if (!isBehind || gap > to || (next && stretch.first !== before.last + 1)) continue
-    if (deadEnds.has(stretch)) continue
-    const whole = continued([...match, stretch], choices)
-    if (whole) return whole
-  }
-  deadEnds.add(before)
-  return undefined
-}
-
-const lengthOf = (match: readonly Stretch[]): number => match.at(-1)!.to - match[0]!.from
 const gapsOf = (match: readonly Stretch[]): number =>
   match.slice(1).reduce((sum, { from }, n) => sum + Math.max(0, from - match[n]!.to), 0)
