@@ -514,38 +514,6 @@ CREATE TABLE "vision_calls" (
 	"at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "subscription_deliveries" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "subscription_deliveries_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"subscription_id" text NOT NULL,
-	"event_id" uuid NOT NULL,
-	"body" text,
-	"tries" smallint DEFAULT 0 NOT NULL,
-	"next_at" timestamp (3) with time zone NOT NULL,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "subscription_deliveries_event" UNIQUE("subscription_id","event_id")
-);
---> statement-breakpoint
-CREATE TABLE "subscriptions" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text NOT NULL,
-	"grant_id" text,
-	"key_id" text,
-	"name" text NOT NULL,
-	"arguments" jsonb NOT NULL,
-	"url" text NOT NULL,
-	"secret" text NOT NULL,
-	"old_secret" text,
-	"old_secret_until" timestamp (3) with time zone,
-	"xid" "xid8" NOT NULL,
-	"seq" bigint NOT NULL,
-	"refresh_before" timestamp (3) with time zone NOT NULL,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"last_delivery_at" timestamp (3) with time zone,
-	"last_error" text,
-	"failed_since" timestamp (3) with time zone,
-	"lease_until" timestamp (3) with time zone
-);
---> statement-breakpoint
 CREATE TABLE "webhook_attempts" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "webhook_attempts_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"delivery_id" bigint NOT NULL,
@@ -631,10 +599,6 @@ ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("v
 ALTER TABLE "upload_parts" ADD CONSTRAINT "upload_parts_upload_id_uploads_id_fk" FOREIGN KEY ("upload_id") REFERENCES "public"."uploads"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "uploads" ADD CONSTRAINT "uploads_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "subscription_deliveries" ADD CONSTRAINT "subscription_deliveries_subscription_id_subscriptions_id_fk" FOREIGN KEY ("subscription_id") REFERENCES "public"."subscriptions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_grant_id_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "public"."grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_key_id_api_keys_id_fk" FOREIGN KEY ("key_id") REFERENCES "public"."api_keys"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_attempts" ADD CONSTRAINT "webhook_attempts_delivery_id_webhook_deliveries_id_fk" FOREIGN KEY ("delivery_id") REFERENCES "public"."webhook_deliveries"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_endpoint_id_webhook_endpoints_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
@@ -682,11 +646,6 @@ CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statemen
 CREATE INDEX "videos_platform_idx" ON "videos" USING btree ("platform");--> statement-breakpoint
 CREATE INDEX "vision_calls_video_idx" ON "vision_calls" USING btree ("video_id");--> statement-breakpoint
 CREATE INDEX "vision_calls_at_idx" ON "vision_calls" USING btree ("at");--> statement-breakpoint
-CREATE INDEX "subscription_deliveries_due_idx" ON "subscription_deliveries" USING btree ("next_at","subscription_id");--> statement-breakpoint
-CREATE INDEX "subscriptions_account_idx" ON "subscriptions" USING btree ("account_id");--> statement-breakpoint
-CREATE INDEX "subscriptions_grant_idx" ON "subscriptions" USING btree ("grant_id") WHERE grant_id is not null;--> statement-breakpoint
-CREATE INDEX "subscriptions_key_idx" ON "subscriptions" USING btree ("key_id") WHERE key_id is not null;--> statement-breakpoint
-CREATE INDEX "subscriptions_end_idx" ON "subscriptions" USING btree ("refresh_before");--> statement-breakpoint
 CREATE INDEX "webhook_attempts_delivery_idx" ON "webhook_attempts" USING btree ("delivery_id","id");--> statement-breakpoint
 CREATE INDEX "webhook_attempts_at_idx" ON "webhook_attempts" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_due_idx" ON "webhook_deliveries" USING btree ("endpoint_id","next_at","id") WHERE state = 'waiting';--> statement-breakpoint

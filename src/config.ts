@@ -80,7 +80,6 @@ const Env = z.object({
     .default(['eng']),
   OCR_DATA_DIR: z.string().min(1).optional(),
   OPENAI_APPS_CHALLENGE: z.string().min(1).max(500).optional(),
-  MCP_EVENT_ERRORS: z.enum(['sketch', 'draft'], 'must be sketch or draft').default('sketch'),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   LOOPS: z.enum(['on', 'off']).default('on'),
@@ -156,7 +155,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
     /** What ChatGPT reads to see who holds the domain. */
     appsChallenge: e.OPENAI_APPS_CHALLENGE,
     /** Which numbers the errors of the tool server's events have. */
-    eventErrors: e.MCP_EVENT_ERRORS,
     /** Who may read: everyone, or those with a key or a session. */
     reads: e.READS,
     /** Apps sign people in to use the tool server. Undefined: off. */

@@ -18,7 +18,6 @@ import {
   newDraft,
   newPerson,
   newSlug,
-  newSubscription,
   newUpload,
   part,
   putPart,
@@ -319,7 +318,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /web/drafts/file': afterDraft(filmOfForm),
   'POST /web/drafts': afterDraft((n) => ({ form: { url: `https://example.org/${n}.mp4` } })),
   'POST /web/drafts/:id/delete': onDraft,
-  'POST /web/subscriptions/:id/end': async (world) => ({ params: { id: await newSubscription(world) } }),
   'POST /web/videos/check': (_, n) => ({ form: { addresses: addressesOf(n) } }),
   'POST /web/videos': (_, n) => ({ form: { addresses: addressesOf(n) } }),
 }

@@ -10,7 +10,7 @@ import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { recordFilm, toFilmShots } from '../../src/library/films/films.ts'
-import { idArray, randomId } from '../../src/library/ids.ts'
+import { idArray } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
 import { openUpload } from '../../src/library/videos/uploads.ts'
 
@@ -210,14 +210,4 @@ export async function anotherAccount(db: Db): Promise<string> {
 
 export async function anotherKey({ db, accountId }: World): Promise<string> {
   return (await createKey(db, { accountId, name: randomUUID() })).record.id
-}
-
-/** A subscription of the account's app; only an app that answers a challenge could ask for it. */
-export async function newSubscription({ db, accountId }: World): Promise<string> {
-  const id = randomId()
-  await db.execute(sql`
-    insert into subscriptions (id, account_id, key_id, name, arguments, url, secret, xid, seq, refresh_before)
-    select ${id}, ${accountId}, (select id from api_keys where account_id = ${accountId} limit 1), 'video.ready', '{}',
-           ${`https://example.org/${id}`}, 's', '0', 0, now() + interval '1 day'`)
-  return id
 }

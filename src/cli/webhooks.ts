@@ -139,7 +139,7 @@ function defineSecrets(group: Command): void {
         if (done.failed.length > 0)
           throw new CliError(
             `Not decrypted: ${done.failed.join(', ')}. Add their key to SECRETS_KEY, behind the first one. ` +
-              'If it is lost, run webhooks rotate for each webhook. Apps renew their subscriptions within a day.',
+              'If it is lost, run webhooks rotate for each webhook.',
           )
       }),
     )

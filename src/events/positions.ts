@@ -72,13 +72,10 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
 }
 
 /**
- * Consumers whose effects outside must not happen twice, with what to do instead. The others write what the rows and
- * events say, however often they see them.
+ * The consumer whose effects outside must not happen twice. The others write what the rows and events say, however
+ * often they see them.
  */
-const NOT_REPLAYED: ReadonlyMap<string, string> = new Map([
-  ['webhooks', 'Send a range again with POST /api/webhooks/{id}/resend.'],
-  ['subscriptions', 'An app asks for earlier events itself: events/subscribe with a cursor.'],
-])
+const NOT_REPLAYED = 'webhooks'
 
 /**
  * Moves a consumer's checkpoint back, so that it handles the events behind `from` again. A batch that it is handling
@@ -89,13 +86,15 @@ export async function replay(
   db: Db,
   { consumer, from }: { consumer: string; from: Cursor },
 ): Promise<{ was: Cursor; events: number }> {
-  const instead = NOT_REPLAYED.get(consumer)
-  if (instead !== undefined) throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
+  if (consumer === NOT_REPLAYED) {
+    const instead = 'Send a range again with POST /api/webhooks/{id}/resend.'
+    throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
+  }
   return db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ consumer: string; xid: string; seq: string }>(
       sql`select consumer, xid::text as xid, seq from checkpoints order by consumer for update`,
     )
-    const known = rows.map((row) => row.consumer).filter((name) => !NOT_REPLAYED.has(name))
+    const known = rows.map((row) => row.consumer).filter((name) => name !== NOT_REPLAYED)
     const found = rows.find((row) => row.consumer === consumer)
     if (!found)
       throw invalid(

@@ -41,14 +41,10 @@ export interface Extras {
   capabilities: object
   /** Only of the modern era. */
   extensions: object
-  /** Capabilities of the modern era that older hosts must not see. */
-  modernCapabilities?: object
   methods(calls: Pick<ToolCalls, 'guarded'>): readonly [string, Method][]
 }
 
 export interface Method {
-  /** The older revisions do not know it. */
-  modernOnly?: boolean
   /** Rate-limit points of a call, whose parameters are not checked yet; 1 if absent. */
   points?(params: Fields): number
   /** @throws RpcError, AppError rate_limited or unavailable */
@@ -101,7 +97,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const method = era.methods.get(call.method)
     if (method) return JSON.stringify(method(call.params))
     const extra = methods.get(call.method)
-    if (isKnown(extra, era)) return JSON.stringify(era.wrap(await extra.answer(paramsOf(call), context, era)))
+    if (extra) return JSON.stringify(era.wrap(await extra.answer(paramsOf(call), context, era)))
     throw unknownMethod(call, era)
   }
 
@@ -185,10 +181,6 @@ async function chargeFor(context: CallContext, priceOf: () => number): Promise<v
   } finally {
     await context.charge(points)
   }
-}
-
-function isKnown(method: Method | undefined, era: Era): method is Method {
-  return method !== undefined && (!method.modernOnly || era.name === 'modern')
 }
 
 function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era): RpcError {

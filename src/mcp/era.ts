@@ -59,7 +59,7 @@ export interface EraOptions {
   info: ServerInfo
   instructions: string
   /** What the server has besides tools. */
-  extras?: { capabilities: object; extensions: object; modernCapabilities?: object } | undefined
+  extras?: { capabilities: object; extensions: object } | undefined
 }
 
 export function createEras({ info, instructions, extras }: EraOptions): Eras {
@@ -69,9 +69,7 @@ export function createEras({ info, instructions, extras }: EraOptions): Eras {
     modern: modernEra({
       info,
       instructions,
-      capabilities: extras
-        ? { ...capabilities, ...extras.modernCapabilities, extensions: extras.extensions }
-        : capabilities,
+      capabilities: extras ? { ...capabilities, extensions: extras.extensions } : capabilities,
     }),
   }
 }

@@ -3,7 +3,6 @@ import { loadKey } from '../library/settings.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'
-import { EVENTS_EXTENSION, type EventDeps, eventMethods } from './events.ts'
 import { framePictures, loadGallery } from './gallery.ts'
 import { promptMethods } from './prompts.ts'
 import { type ResourceDeps, resourceMethods, SKILLS_EXTENSION, skillMethods } from './resources.ts'
@@ -61,22 +60,15 @@ export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosD
 }
 
 /** Resources, prompts, completion and skills. */
-function createExtras(deps: ResourceDeps & EventDeps): Extras {
+function createExtras(deps: ResourceDeps): Extras {
   return {
     capabilities: { resources: { listChanged: false }, prompts: { listChanged: false }, completions: {} },
-    extensions: { [SKILLS_EXTENSION]: {}, [EVENTS_EXTENSION]: {} },
-    // ChatGPT looks for this one.
-    modernCapabilities: { events: {} },
-    methods: (calls) => [
-      ...resourceMethods(deps, calls),
-      ...skillMethods(deps.skills),
-      ...promptMethods(deps, calls),
-      ...eventMethods(deps, calls),
-    ],
+    extensions: { [SKILLS_EXTENSION]: {} },
+    methods: (calls) => [...resourceMethods(deps, calls), ...skillMethods(deps.skills), ...promptMethods(deps, calls)],
   }
 }
 
-export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery' | 'reads'>, EventDeps {
+export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery'> {
   version: string
   logger: Logger
   /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
@@ -89,12 +81,7 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
-    extras: createExtras({
-      ...deps,
-      reads: deps.config.reads,
-      skills: loadSkills(),
-      gallery: loadGallery(),
-    }),
+    extras: createExtras({ ...deps, skills: loadSkills(), gallery: loadGallery() }),
     tools,
     keysUrl: `${publicUrl}/keys`,
     key: () => loadKey(deps.db, 'questions'),

@@ -116,7 +116,7 @@ function metaOf({ inGallery, visibleTo }: Tool): object {
 }
 
 /** JSON Schema 2020-12 is the protocol's default, so the `$schema` line would only cost tokens. */
-export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...described } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
   return splitTypes(described) as Record<string, unknown>
 }

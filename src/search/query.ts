@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from './library-search.ts'
+import type { FrameFilters, FrameQuery, TechniqueDocument } from './library-search.ts'
 
 /** What queries have in common, whichever engine answers: limits, present slugs, and questions that several ask. */
 
@@ -48,24 +48,3 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
 
 /** A first page by relevance, without filters or counts. */
 export const BEST = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
-
-const SHOWN = 5
-
-/** The frames of one video that have every word of a question and pass its filters: their number, and the best. */
-export async function matchVideo(
-  search: Pick<LibrarySearch, 'frames'>,
-  { query = '', ...filters }: FrameFilters & { query?: string },
-  videoId: string,
-): Promise<{ frames: number; frameIds: string[] }> {
-  const found = await search.frames({
-    ...BEST,
-    filters: { ...filters, video: [videoId] },
-    q: query,
-    sort: query === '' ? 'strength' : 'relevance',
-    pageSize: SHOWN,
-    loosen: true,
-  })
-  const full = found.frames.filter(({ missing }) => missing === undefined || missing.length === 0)
-  const frames = (query === '' ? found.total : found.full) ?? full.length
-  return { frames, frameIds: frames === 0 ? [] : full.map(({ document }) => document.id) }
-}

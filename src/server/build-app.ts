@@ -141,14 +141,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     search: toolSearch,
     advisor: openAdvisor(toolSearch),
     readImage,
-    config,
-    limits,
     logger,
     readModel,
-    wire: overrides.wire,
   }
   const tools = createTools(toolDeps)
-  const dispatch = createToolServer({ ...toolDeps, tools, version: VERSION })
+  const dispatch = createToolServer({ ...toolDeps, tools, reads: config.reads, version: VERSION })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     ...shared,

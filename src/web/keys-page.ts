@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { markAccountDeleted } from '../library/accounts/accounts.ts'
 import { listGrants, revokeGrant } from '../library/accounts/grants.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
-import { endSubscription, listSubscriptions } from '../library/subscriptions/subscribe.ts'
 import type { Parameters } from '../parameters.ts'
 import { type Actions, field, type PersonPage } from './actions.ts'
 import { sessionCookie, type Visitor } from './guard.ts'
@@ -57,12 +56,6 @@ export function addKeyPages(actions: Actions, deps: PageDeps): void {
     await revokeGrant(db, { id: param('id'), accountId: visitor.account.id, by: 'owner' })
     return { json: { ok: true }, to: '/keys?done=disconnected' }
   })
-
-  actions.action({ path: '/web/subscriptions/:id/end', who }, async ({ visitor, param }) => {
-    const ended = await endSubscription(db, { id: param('id'), accountId: visitor.account.id })
-    if (!ended) throw notFound('subscription')
-    return { json: { ok: true }, to: '/keys?done=ended' }
-  })
 }
 
 /** Deleting the account, and the way back from the address of a form: it comes after every other action. */
@@ -100,10 +93,9 @@ async function showKeys({ db, limits, publicUrl }: PageDeps, view: KeysView): Pr
   const live = await listLiveKeys(db, account.id)
   const dead = await listDeadKeys(db, account.id, { after: view.ended })
   const grants = await listGrants(db, account.id)
-  const subscriptions = await listSubscriptions(db, account.id, new Date())
   const { budget, subject } = payerOf(view.visitor)
   const usage = await limits.peek(budget, subject)
-  const body = keysPage({ ...view, live, dead, grants, subscriptions, usage, publicUrl, pointsOf: limits.pointsOf })
+  const body = keysPage({ ...view, live, dead, grants, usage, publicUrl, pointsOf: limits.pointsOf })
   return { title: 'API keys', current: 'keys', modules: ['keys.js'], body }
 }
 

@@ -10,7 +10,6 @@ import {
   OPERATOR_SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
-import type { SubscriptionRow } from '../library/subscriptions/subscribe.ts'
 import { clientConfigurations, curlLine, foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { formToken, type Html, html, options, utcTime } from './html.ts'
@@ -58,8 +57,6 @@ interface KeysData extends KeysView {
   dead: { keys: KeyRecord[]; next: string | null }
   /** Apps that act for the account, the newest first. */
   grants: Grant[]
-  /** What apps asked to be told of, the newest first. */
-  subscriptions: SubscriptionRow[]
   /** What the account has left of this minute's points. */
   usage: Usage
   publicUrl: string
@@ -77,7 +74,6 @@ ${visitor.account.plan === 'free' && FREE_PLAN}
 ${yourKeys(data)}
 ${createSection(data)}
 ${data.grants.length > 0 && connectedApps(data)}
-${data.subscriptions.length > 0 && subscriptionsSection(data)}
 ${limitsSection(data)}
 ${accountSection(data)}`
 }
@@ -139,32 +135,6 @@ function appCard({ id, clientName, returnsTo, scopes, createdAt, lastUsedAt }: G
       <button class="danger">Disconnect now</button>
     </form>
   </details></div>
-</li>`
-}
-
-function subscriptionsSection({ subscriptions, visitor }: KeysData): Html {
-  return html`<section aria-labelledby="told-heading" id="told">
-  <h2 id="told-heading">What apps are told of</h2>
-  <ul class="keys">${subscriptions.map((one) => subscriptionCard(one, visitor))}</ul>
-</section>`
-}
-
-function subscriptionCard(one: SubscriptionRow, visitor: Visitor): Html {
-  const { id, name, url, refreshBefore, lastDeliveryAt, lastError, failedSince } = one
-  const asked = Object.entries(one.arguments).map(([argument, value]) => `${argument}: ${[value].flat().join(', ')}`)
-  return html`<li class="card key" aria-labelledby="told-${id}">
-  <div class="key-head"><h3 id="told-${id}">${name}</h3></div>
-  <p class="mono">${new URL(url).host}</p>
-  ${asked.length > 0 && html`<p class="chips">${asked.map((text) => html`<span class="chip">${text}</span> `)}</p>`}
-  <dl>
-    <div><dt>Ends</dt><dd>${utcTime(refreshBefore)}, unless renewed</dd></div>
-    <div><dt>Last delivery</dt><dd>${lastDeliveryAt ? utcTime(lastDeliveryAt) : 'none'}</dd></div>
-    ${failedSince && html`<div><dt>Fails since</dt><dd>${utcTime(failedSince)} (${lastError})</dd></div>`}
-  </dl>
-  <form method="post" action="/web/subscriptions/${id}/end">
-    ${formToken(visitor)}
-    <button>End<span class="visually-hidden"> ${name} to ${new URL(url).host}</span></button>
-  </form>
 </li>`
 }
 

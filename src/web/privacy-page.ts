@@ -41,5 +41,5 @@ const BODY = html`<h1>Privacy</h1>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
   of others.</p>
-<p>You see and end keys, apps and subscriptions on <a href="/keys">your keys page</a>, where you also delete your
+<p>You see and end keys and apps on <a href="/keys">your keys page</a>, where you also delete your
   account. For a copy of everything that is kept about you, ask the operator of this service.</p>`

@@ -25,14 +25,12 @@ export interface ReceiverOptions extends Wire {
 }
 
 /** A message by Standard Webhooks 1.0.0. */
-export interface Message {
+interface Message {
   id: string
   body: string
-  contentType: string
   sign: Signer
   /** The time of the attempt: receivers refuse messages older than five minutes. */
   at: Date
-  headers?: Record<string, string>
 }
 
 export interface Receiver {
@@ -88,15 +86,14 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
   return { post, close: () => agent.destroy() }
 }
 
-function headersOf({ id, body, contentType, sign, at, headers }: Message): Record<string, string> {
+function headersOf({ id, body, sign, at }: Message): Record<string, string> {
   const timestamp = Math.floor(at.getTime() / 1_000)
   return {
-    'content-type': `${contentType}; charset=utf-8`,
+    'content-type': 'application/cloudevents+json; charset=utf-8',
     'user-agent': 'frame-library/1',
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': sign({ id, timestamp, body }),
-    ...headers,
   }
 }
 

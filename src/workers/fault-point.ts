@@ -15,8 +15,7 @@ export const STEPS = [
 /** The steps of backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
 type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
-type SubscriptionStep = 'subscription-written' | 'subscription-sent' | 'subscription-recorded'
-type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | SubscriptionStep
+type Step = (typeof STEPS)[number] | CopyStep | WebhookStep
 
 export type FaultPoint = (step: Step) => void
 

@@ -25,7 +25,6 @@ import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal } from './paid-journal.ts'
 import { startPeriodicTasks } from './periodic.ts'
 import { openProjection } from './projection.ts'
-import { openSubscriptions } from './subscriptions.ts'
 import { openWebhooks } from './webhooks.ts'
 
 export interface WorkerOptions {
@@ -92,14 +91,14 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   const projection = roles.includes('events') ? await openProjection(deps) : undefined
   const sending = { db, config, logger, faultPoint, pollMs: options.pollMs }
-  const senders = projection && { webhooks: openWebhooks(sending), subscriptions: openSubscriptions(sending) }
+  const webhooks = projection && openWebhooks(sending)
   const consumers = [
     ...(projection ? [dispatchConsumer(deps), ...projection.consumers] : []),
-    ...Object.values(senders ?? {}).map(({ consumer }) => consumer),
+    ...(webhooks ? [webhooks.consumer] : []),
   ].map((consumer) => startConsumer({ db, url: databaseUrl, logger, pollMs: options.pollMs }, consumer))
   const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS } = options
   const periodic =
-    projection && senders ? startPeriodicTasks({ ...deps, reconcileMs, pollMs, projection, ...senders }) : []
+    projection && webhooks ? startPeriodicTasks({ ...deps, reconcileMs, pollMs, projection, webhooks }) : []
 
   return {
     metrics: metrics.text,
@@ -110,10 +109,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     },
     async stop(deadlineMs = 20_000) {
       const ends = periodic.map((task) => task.stop())
-      await Promise.all([
-        ...workers.map((worker) => worker.stop(deadlineMs)),
-        ...Object.values(senders ?? {}).map((sender) => sender.stop(deadlineMs)),
-      ])
+      await Promise.all([...workers.map((worker) => worker.stop(deadlineMs)), webhooks?.stop(deadlineMs)])
       await Promise.race([Promise.all(ends), sleep(deadlineMs, undefined, { ref: false })])
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()

@@ -11,7 +11,6 @@ import type { MediaStore } from '../media/media-store.ts'
 import { recountAnalytics } from '../projections/analytics.ts'
 import { type ReconcileDeps, reconcileJobs } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
-import type { Sender } from './lanes.ts'
 import { enqueueDrafts } from './measure-draft.ts'
 import type { OpenProjection } from './projection.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -24,14 +23,13 @@ interface TaskDeps extends ReconcileDeps {
   store: MediaStore
   projection: OpenProjection
   webhooks: Webhooks
-  subscriptions: Sender
   reconcileMs: number
   pollMs: number
   faultPoint: FaultPoint
 }
 
 export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
-  const { db, store, logger, projection, webhooks, subscriptions, reconcileMs, pollMs, faultPoint } = deps
+  const { db, store, logger, projection, webhooks, reconcileMs, pollMs, faultPoint } = deps
   const countAnalytics = (signal: AbortSignal) =>
     recountAnalytics(db, { signal, beforeCommit: () => faultPoint('analytics-counted') })
   return [
@@ -51,10 +49,7 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
       await deleteExpired(db)
       await sweepUploads(db, store)
     }),
-    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, async () => {
-      await webhooks.prune()
-      await subscriptions.prune()
-    }),
+    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
     repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),

@@ -1,24 +1,42 @@
-import type { DbOrTx } from '../db/client.ts'
+import type { Config } from '../config.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
 import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../events/catalogue.ts'
 import { currentVersion, toCloudEvent } from '../events/cloud-event.ts'
 import { positionOfPrevious } from '../events/positions.ts'
 import { createPoller } from '../events/waiting.ts'
 import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
+import type { Logger } from '../logger.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 import { openSigner, type Signer } from '../webhooks/secrets.ts'
-import type { Lane, SenderOptions } from './lanes.ts'
+import type { FaultPoint } from './fault-point.ts'
 
-type LaneOptions = SenderOptions & Required<Pick<SenderOptions, 'clock' | 'pollMs'>>
+export interface LaneOptions {
+  db: Db
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
+  logger: Logger
+  faultPoint: FaultPoint
+  /** Decides what is due. */
+  clock: () => Date
+  pollMs: number
+  /** Tests: the network. */
+  wire?: Wire | undefined
+  timeoutMs?: number | undefined
+}
 
 /** Records an attempt. Undefined when the lease had ended. */
 export type RecordAttempt = (attempt: Attempt) => Promise<Recorded | undefined>
 
-/** Sends to one endpoint while deliveries are due. */
-export interface WebhookLane extends Lane {
+/** Sends to one endpoint while deliveries are due and this process holds its lease. */
+export interface WebhookLane {
   readonly lease: Lease
+  readonly ended: Promise<void>
+  wake(): void
   /** Another process holds the endpoint: nothing more is sent. */
   lose(): void
+  /** Aborts the attempts in flight. */
+  abort(): Promise<void>
 }
 
 /** Requests at once to one endpoint. */
@@ -85,8 +103,7 @@ export function openLane(
 
   async function post(delivery: DueDelivery, { url, sign, at }: { url: string; sign: Signer; at: Date }) {
     const body = await toMessage(db, delivery, config.publicUrl)
-    const contentType = 'application/cloudevents+json'
-    return (await receiver).post(url, { id: delivery.eventId, body, contentType, sign, at })
+    return (await receiver).post(url, { id: delivery.eventId, body, sign, at })
   }
 
   function begin(delivery: DueDelivery): void {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { isConnectionLoss } from '../db/client.ts'
+import type { Consumer } from '../events/consume.ts'
 import { catchUp, pruneDeliveries, writeDeliveries } from '../library/webhooks/deliveries.ts'
 import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
 import {
@@ -14,11 +15,13 @@ import {
 import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { UndecryptableSecret } from '../webhooks/secrets.ts'
-import { runLanes, type Sender, type SenderOptions, type Sending } from './lanes.ts'
-import { openLane, type RecordAttempt, type WebhookLane } from './webhook-lane.ts'
+import { runLanes, type Sending } from './lanes.ts'
+import { type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
 
-interface SendingOptions extends SenderOptions {
-  /** Tests: the randomness of the schedule. */
+interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
+  /** Tests: the clock that decides what is due, the polling interval, and the randomness of the schedule. */
+  clock?: (() => Date) | undefined
+  pollMs?: number | undefined
   random?: (() => number) | undefined
 }
 
@@ -28,7 +31,11 @@ export interface WebhookOptions extends SendingOptions {
   mailer?: Mailer | undefined
 }
 
-export interface Webhooks extends Sender {
+export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
+  /** The consumer of the log that writes deliveries. */
+  consumer: Consumer
+  /** Deletes what is over. */
+  prune(): Promise<void>
   /** Notifies owners of endpoints that have failed for days. */
   tellOwners(): Promise<void>
 }
@@ -107,7 +114,7 @@ export function startSending(options: SendingOptions): Sending {
   const stop = stopping.signal
   const record = openRecorder({ ...options, random }, stop)
   const broken = openBrokenLanes(logger)
-  const sending = runLanes<WebhookLane>({
+  const sending = runLanes({
     async claim() {
       await catchUp(db, clock())
       const leases = await claimEndpoints(db, clock())
@@ -116,7 +123,6 @@ export function startSending(options: SendingOptions): Sending {
     stopping,
     pollMs,
     logger,
-    waiting: 'webhooks wait for the database',
   })
 
   async function renew(): Promise<void> {

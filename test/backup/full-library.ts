@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
@@ -8,7 +7,7 @@ import { moveToDeadEvents } from '../../src/events/dead-events.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createGrant, putRecord } from '../../src/library/accounts/grants.ts'
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
-import { createKey, findCallers } from '../../src/library/accounts/keys.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
@@ -24,7 +23,6 @@ import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
-import { subscribe } from '../../src/library/subscriptions/subscribe.ts'
 import { addTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
 import { finishUpload, openUpload, putPart } from '../../src/library/videos/uploads.ts'
 import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
@@ -73,8 +71,7 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
 }
 
 async function useAccount(db: Db, accountId: string): Promise<string> {
-  const { record } = await createKey(db, { accountId, name: 'everything' })
-  await beTold(db, accountId, record.id)
+  await createKey(db, { accountId, name: 'everything' })
   const app = {
     clientId: 'studio',
     clientName: 'Studio',
@@ -89,18 +86,6 @@ async function useAccount(db: Db, accountId: string): Promise<string> {
   await createSignInCode(db, { email, newPlan: null })
   const link = await createSignInCode(db, { email, newPlan: null })
   return (await redeemSignInCode(db, { code: link!.code }))!.token
-}
-
-/** A subscription, and a delivery of it that waits. */
-async function beTold(db: Db, accountId: string, keyId: string): Promise<void> {
-  const [caller] = await findCallers(db, [keyId])
-  const asked = { name: 'video.ready', arguments: { author: ['Nobody'] }, accountId } as const
-  const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
-  const url = 'https://hooks.example.com/told'
-  const { row } = await subscribe(db, { caller: caller!, asked, url, secret, now: new Date(), secretsKeys: [] })
-  await db.execute(sql`
-    insert into subscription_deliveries (subscription_id, event_id, next_at)
-    values (${row.id}, gen_random_uuid(), now() + interval '1 day')`)
 }
 
 async function collect(db: Db, accountId: string, frameIds: string[]): Promise<void> {

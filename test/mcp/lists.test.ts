@@ -14,19 +14,11 @@ const errorOf = async (method: string, params: Record<string, unknown>) =>
   (await postModern(library.service.mcp, { method, params })).json.error
 
 test('a list of the protocol has one page: a cursor is unknown to each', async () => {
-  const lists = ['tools', 'resources', 'resources/templates', 'prompts', 'skills', 'events'].map((of) => `${of}/list`)
+  const lists = ['tools', 'resources', 'resources/templates', 'prompts', 'skills'].map((of) => `${of}/list`)
   for (const method of lists) {
     const code = async (cursor: unknown) => (await errorOf(method, { cursor }))?.code
     expect([method, await code('x'), await code(null)]).toEqual([method, -32602, undefined])
   }
-})
-
-test('a wrong parameter of a poll is told with what is allowed', async () => {
-  for (const [more, message] of [
-    [{ maxEvents: 0 }, 'params.maxEvents: must be at least 1'],
-    [{ maxEvents: 'all' }, 'params.maxEvents: must be a number'],
-  ] as const)
-    expect(await errorOf('events/poll', { name: 'video.ready', ...more })).toEqual({ code: -32602, message })
 })
 
 test('a page behind the last one says that there is no more', async () => {

@@ -1,15 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { createKey, findCallers } from '../../src/library/accounts/keys.ts'
-import { subscribe } from '../../src/library/subscriptions/subscribe.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { type Library, launchWorker, type WorkerProcess } from '../faults/support.ts'
-import { seedVideo } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { openStage, type Stage } from './support.ts'
@@ -97,31 +92,4 @@ test('Redis wiped between failure and retry changes nothing: the event arrives',
     wipe.disconnect()
     await redis.stop()
   }
-})
-
-test('a worker killed at each step of telling apps loses nothing; what was not recorded comes twice', async () => {
-  const { db } = stage.stores
-  const { account } = await ensureAccount(db, { email: 'app@example.com' })
-  await createKey(db, { accountId: account.id, name: 'app' })
-  const [caller] = await findCallers(
-    db,
-    (await db.execute<{ id: string }>(sql`select id from api_keys`)).rows.map(({ id }) => id),
-  )
-  const asked = { name: 'video.ready', arguments: {}, accountId: account.id } as const
-  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
-  await subscribe(db, { caller: caller!, asked, url: receiver.url, secret, now: new Date(), secretsKeys: [] })
-  const steps = ['subscription-written:1', 'subscription-sent:1', 'subscription-recorded:1', 'subscription-sent:3']
-  const written: string[] = []
-  for (const step of steps) {
-    for (let n = 0; n < 4; n++) written.push((await seedVideo(db)).id)
-    await db.execute(sql`update subscriptions set lease_until = null`)
-    worker = launchWorker(libraryOf(), step)
-    expect([step, await worker.ended]).toEqual([step, 'SIGKILL'])
-  }
-  await db.execute(sql`update subscriptions set lease_until = null`)
-  worker = launchWorker(libraryOf())
-  const told = () => receiver.received.map(({ body }) => JSON.parse(body).data.video_id as string)
-  await until(() => new Set(told()).size === written.length)
-  await until(async () => (await db.execute(sql`select from subscription_deliveries`)).rows.length === 0)
-  expect(new Set(told())).toEqual(new Set(written))
 })

@@ -70,8 +70,6 @@ export const BUDGETS = {
   probes: { points: 600, windowSec: 60 },
   /** Failed key checks per address and per key prefix. */
   failures: { points: 60, windowSec: 60 },
-  /** Challenges sent to one host, from all accounts: subscriptions to events begin with one. */
-  challenges: { points: 30, windowSec: 60 },
   /** Sign-in: a form costs its address one point, a mail costs its mailbox LINK_POINTS. */
   links: { points: 30, windowSec: 900 },
 } as const

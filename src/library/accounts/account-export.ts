@@ -51,11 +51,6 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select id, client_name as name, returns_to, scopes, created_at, last_used_at
             from grants where account_id = ${id} order by created_at, id`,
     ),
-    subscriptions: whole(
-      tx,
-      sql`select id, name, arguments, url, created_at, refresh_before, last_delivery_at
-            from subscriptions where account_id = ${id} order by created_at, id`,
-    ),
     sessions: whole(tx, sql`select created_at, expires_at from sessions where account_id = ${id} order by created_at`),
     sign_in_links: whole(
       tx,

@@ -9,7 +9,7 @@ import { findEnd } from '../../events/read.ts'
 import { ERRORS } from '../../webhooks/receiver.ts'
 import { describeStored, keyIdOf, type SecretsKeys } from '../../webhooks/secrets.ts'
 import type { DeliveryEntry } from './deliveries.ts'
-import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns, TABLES_WITH_SECRETS } from './endpoints.ts'
+import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
 import { stopFollowing, WEBHOOKS } from './leases.ts'
 
 /** Endpoints as HTTP and the command line show them: never with a secret. */
@@ -64,23 +64,14 @@ export function describeDelivery(delivery: DeliveryEntry) {
   }
 }
 
-/**
- * The ids of the keys with which stored secrets are encrypted, and which of them `SECRETS_KEY` does not hold. Also for
- * the database of an older version.
- */
+/** The ids of the keys with which stored secrets are encrypted, and which of them `SECRETS_KEY` does not hold. */
 export async function secretKeysOf(
   db: DbOrTx,
   secretsKeys: SecretsKeys,
 ): Promise<{ used: string[]; missing: string[] }> {
-  const { rows: tables } = await db.execute<{ name: string }>(sql`
-    select name from unnest(${sql.param([...TABLES_WITH_SECRETS])}::text[]) name where to_regclass(name) is not null`)
-  if (tables.length === 0) return { used: [], missing: [] }
-  const reads = tables.map(({ name }) => {
-    const table = sql.identifier(name)
-    return sql`select secret as stored from ${table}
-               union all select old_secret from ${table} where old_secret_until > now()`
-  })
-  const { rows } = await db.execute<{ stored: string }>(sql.join(reads, sql` union all `))
+  const { rows } = await db.execute<{ stored: string }>(sql`
+    select secret as stored from webhook_endpoints
+    union all select old_secret from webhook_endpoints where old_secret_until > now()`)
   const used = [...new Set(rows.flatMap(({ stored }) => describeStored(stored).keyId ?? []))].sort()
   const held = new Set(secretsKeys.map(keyIdOf))
   return { used, missing: used.filter((id) => !held.has(id)) }

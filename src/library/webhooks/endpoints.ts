@@ -134,12 +134,9 @@ export async function rotateSecret(
   return { endpoint, secret }
 }
 
-/** The tables that store secrets. */
-export const TABLES_WITH_SECRETS = ['webhook_endpoints', 'subscriptions'] as const
-
 /**
- * Encrypts every stored secret with the first key, whether it was encrypted before or not. `failed`: endpoints and
- * subscriptions with a secret whose key is not set; those stay as they are.
+ * Encrypts every stored secret with the first key, whether it was encrypted before or not. `failed`: endpoints with a
+ * secret whose key is not set; those stay as they are.
  * @throws AppError conflict without a key
  */
 export async function encryptSecrets(
@@ -151,22 +148,19 @@ export async function encryptSecrets(
     throw new AppError('conflict', 'SECRETS_KEY is not set. Set it to 64 hexadecimal digits (openssl rand -hex 32).')
   return db.transaction(async (tx) => {
     const done = { encrypted: 0, unchanged: 0, failed: [] as string[] }
-    for (const table of TABLES_WITH_SECRETS.map((name) => sql.identifier(name))) {
-      const { rows } = await tx.execute<{ id: string; secret: string; old: string | null; signs: boolean }>(sql`
-        select id, secret, old_secret as old, old_secret_until > now() as signs from ${table} order by id for update`)
-      for (const { id, secret, old, signs } of rows) {
-        const before = old !== null && signs ? [secret, old] : [secret]
-        const after = before.map((one) => (cipher.isCurrent(one) ? one : encryptAgain(one, id, cipher)))
-        if (after.includes(null)) done.failed.push(id)
-        else if (after.every((one, n) => one === before[n]) && before.length === (old === null ? 1 : 2))
-          done.unchanged++
-        else {
-          // A secret whose overlap has ended is not kept.
-          await tx.execute(
-            sql`update ${table} set secret = ${after[0]}, old_secret = ${after[1] ?? null} where id = ${id}`,
-          )
-          done.encrypted++
-        }
+    const { rows } = await tx.execute<{ id: string; secret: string; old: string | null; signs: boolean }>(sql`
+      select id, secret, old_secret as old, old_secret_until > now() as signs
+        from webhook_endpoints order by id for update`)
+    for (const { id, secret, old, signs } of rows) {
+      const before = old !== null && signs ? [secret, old] : [secret]
+      const after = before.map((one) => (cipher.isCurrent(one) ? one : encryptAgain(one, id, cipher)))
+      if (after.includes(null)) done.failed.push(id)
+      else if (after.every((one, n) => one === before[n]) && before.length === (old === null ? 1 : 2)) done.unchanged++
+      else {
+        // A secret whose overlap has ended is not kept.
+        await tx.execute(sql`
+          update webhook_endpoints set secret = ${after[0]}, old_secret = ${after[1] ?? null} where id = ${id}`)
+        done.encrypted++
       }
     }
     return done
@@ -222,7 +216,7 @@ function toTypes(types: readonly EventType[] | null): string[] | null {
 }
 
 /** The address as it is stored. @throws AppError invalid_request that says what is allowed */
-export function checkReceiver(address: string, allowPrivate: boolean): string {
+function checkReceiver(address: string, allowPrivate: boolean): string {
   if (address.length > MAX_URL) throw invalid('url', `url: at most ${MAX_URL} characters are allowed.`)
   try {
     const url = allowPrivate ? checkAnyUrl(address) : checkUrl(address)
