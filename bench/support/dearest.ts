@@ -38,7 +38,7 @@ export function dearestOf(name: string): Dearest {
   const signIn = SIGN_IN_REQUESTS[name]
   if (signIn) return signIn
   const method = METHODS[name]
-  if (method) return (world, n) => rpc(world, n, name, method(world, n))
+  if (method) return (world, n) => rpc(world, n, name, method(world))
   const special = DEAREST[name]
   if (special) return async (world, n) => withDefaults(name, world, n, await special(world, n))
   if (!name.includes('/'))

@@ -187,7 +187,7 @@ cached for five minutes; send the ETag back as If-None-Match. Image addresses in
 
 - [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. Open tools: ${tools.open.join(', ')}. \
 A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}. \
-Apps with a sign-in (OAuth) use ${publicUrl}/mcp. Both addresses have resources, prompts and skills too.
+Apps with a sign-in (OAuth) use ${publicUrl}/mcp. Both addresses have resources and skills too.
 
 ## Reads
 

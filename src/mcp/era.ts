@@ -179,7 +179,7 @@ function mirrorFault({ method, params }: RpcCall, headers: RequestHeaders): RpcE
 /** What `Mcp-Name` repeats. */
 function mirrored(method: string, params: Fields | undefined): unknown {
   if (method === 'resources/read') return params?.uri
-  return method === 'tools/call' || method === 'prompts/get' ? params?.name : undefined
+  return method === 'tools/call' ? params?.name : undefined
 }
 
 function mismatch(what: string): RpcError {

@@ -37,7 +37,7 @@ interface Template extends Pick<Tool, 'title' | 'description' | 'scope' | 'point
 }
 
 /** What the list and the names of an account's boards need, as their frames do. */
-export const BOARD_READ = { scope: 'boards:read' } as const
+const BOARD_READ = { scope: 'boards:read' } as const
 
 /** That the host is told as it stands; nobody learns whether another account's board exists. */
 const REFUSALS: ReadonlySet<string> = new Set(['not_found', 'unauthenticated', 'forbidden', 'plan_required'])

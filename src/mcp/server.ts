@@ -4,7 +4,6 @@ import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'
 import { framePictures, loadGallery } from './gallery.ts'
-import { promptMethods } from './prompts.ts'
 import { type ResourceDeps, resourceMethods, SKILLS_EXTENSION, skillMethods } from './resources.ts'
 import type { Tool } from './tool.ts'
 import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
@@ -59,12 +58,12 @@ export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosD
   ]
 }
 
-/** Resources, prompts, completion and skills. */
+/** Resources and skills. */
 function createExtras(deps: ResourceDeps): Extras {
   return {
-    capabilities: { resources: { listChanged: false }, prompts: { listChanged: false }, completions: {} },
+    capabilities: { resources: { listChanged: false } },
     extensions: { [SKILLS_EXTENSION]: {} },
-    methods: (calls) => [...resourceMethods(deps, calls), ...skillMethods(deps.skills), ...promptMethods(deps, calls)],
+    methods: (calls) => [...resourceMethods(deps, calls), ...skillMethods(deps.skills)],
   }
 }
 

@@ -14,7 +14,7 @@ const errorOf = async (method: string, params: Record<string, unknown>) =>
   (await postModern(library.service.mcp, { method, params })).json.error
 
 test('a list of the protocol has one page: a cursor is unknown to each', async () => {
-  const lists = ['tools', 'resources', 'resources/templates', 'prompts', 'skills'].map((of) => `${of}/list`)
+  const lists = ['tools', 'resources', 'resources/templates', 'skills'].map((of) => `${of}/list`)
   for (const method of lists) {
     const code = async (cursor: unknown) => (await errorOf(method, { cursor }))?.code
     expect([method, await code('x'), await code(null)]).toEqual([method, -32602, undefined])

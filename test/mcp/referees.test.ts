@@ -64,7 +64,8 @@ describe('the conformance suite', () => {
     expect(failed.length).toBeGreaterThan(0)
     const needsFixture = [
       /^(tasks|http-custom-header|json-schema-2020-12|input-required-result)/,
-      /Not testable|Unknown (tool|prompt): test_|Resource not found: test:\/\/|Method not found: (resources|logging)\//,
+      /Not testable|Unknown tool: test_|Resource not found: test:\/\//,
+      /Method not found: (resources|prompts|completion|logging)\//,
       /did not provide session ID/,
     ]
     expect(failed.filter((failure) => !needsFixture.some((reason) => reason.test(failure)))).toEqual([])

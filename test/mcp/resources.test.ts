@@ -5,13 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
-import { PROMPTS } from '../../src/mcp/prompts.ts'
 import { loadSkills } from '../../src/views/skills.ts'
 import * as vocabulary from '../../src/vocabulary.ts'
 import { openToolService, seedLaunches, type ToolService } from './service.ts'
 import { post, postModern } from './support.ts'
 
-/** Resources, prompts, completion and skills, by the SDK's client of both eras and by raw requests. */
+/** Resources and skills, by the SDK's client of both eras and by raw requests. */
 
 let service: ToolService
 let frameId: string
@@ -88,42 +87,6 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
       /needs an API key .* boards:read at http.*keys\.$/,
     )
   })
-
-  test('prompts are listed, completed and filled in', async () => {
-    await using client = await connect(era, own.bearer)
-    const { prompts } = await client.listPrompts()
-    expect(prompts.map(({ name }) => name)).toEqual(PROMPTS.map(({ name }) => name))
-    const { messages } = await client.getPrompt({ name: 'critique_board', arguments: { board: 'Say "yes"\nnow' } })
-    expect(messages).toMatchObject([{ role: 'user', content: { text: expect.stringContaining(`"Say 'yes' now"`) } }])
-    const ofBoards = await client.complete({
-      ref: { type: 'ref/prompt', name: 'critique_board' },
-      argument: { name: 'board', value: 'LAUNCH' },
-    })
-    expect(ofBoards.completion.values).toEqual(['Launch "films"'])
-    const ids = await client.complete({
-      ref: { type: 'ref/resource', uri: 'board://{id}' },
-      argument: { name: 'id', value: 'films' },
-    })
-    expect(ids.completion.values).toEqual([own.boardId])
-    await using stranger = await connect(era, other.bearer)
-    const none = { ref: { type: 'ref/resource', uri: 'board://{id}' }, argument: { name: 'id', value: '' } } as const
-    expect((await stranger.complete(none)).completion.values).toEqual([])
-  })
-
-  test('techniques and brands are completed for anyone', async () => {
-    await using client = await connect(era)
-    const complete = async (name: string, argument: string, value: string) =>
-      (await client.complete({ ref: { type: 'ref/prompt', name }, argument: { name: argument, value } })).completion
-    const all = await complete('moodboard', 'technique', '')
-    expect(all.values.length).toBeGreaterThan(0)
-    const slug = all.values[0]!
-    expect((await complete('moodboard', 'technique', slug.slice(0, 4))).values).toContain(slug)
-    expect((await complete('moodboard', 'technique', 'qzx')).values).toEqual([])
-    const brands = await complete('launch_openings', 'brand', '')
-    expect(brands.values.length).toBeGreaterThan(0)
-    expect((await complete('launch_openings', 'brand', brands.values[0]!)).values).toContain(brands.values[0])
-    expect(await complete('moodboard', 'brief', 'dark')).toEqual({ values: [] })
-  })
 })
 
 describe('what is not there', () => {
@@ -148,20 +111,6 @@ describe('what is not there', () => {
     const asked = async (method: string, params: object) =>
       (await post(service.mcp, { jsonrpc: '2.0', id: 1, method, params })).json.error
     expect(await asked('resources/read', {})).toMatchObject({ code: -32602, message: expect.stringContaining('uri') })
-    expect((await asked('prompts/get', { name: 'poem' })).message).toContain('There are moodboard,')
-    expect((await asked('prompts/get', { name: 'moodboard' })).message).toContain('needs the argument brief')
-    expect((await asked('prompts/get', { name: 'moodboard', arguments: { brief: 7 } })).message).toContain('a text')
-    const misspelt = { name: 'critique_board', arguments: { bord: 'Spring' } }
-    expect((await asked('prompts/get', misspelt)).message).toBe('critique_board has no argument bord. It has board.')
-    const long = { name: 'moodboard', arguments: { brief: 'x'.repeat(1_001) } }
-    expect((await asked('prompts/get', long)).message).toContain('1000')
-    for (const params of [
-      {},
-      { ref: { type: 'ref/prompt', name: 'moodboard' }, argument: { name: 'mood', value: '' } },
-      { ref: { type: 'ref/resource', uri: 'file://{id}' }, argument: { name: 'id', value: '' } },
-      { ref: { type: 'ref/prompt', name: 'poem' }, argument: { name: 'brief', value: '' } },
-    ])
-      expect(await asked('completion/complete', params), JSON.stringify(params)).toMatchObject({ code: -32602 })
     expect(await asked('skills/get', { uri: 'skill://x' })).toMatchObject({ code: -32602 })
   })
 
@@ -169,8 +118,7 @@ describe('what is not there', () => {
     const request = { method: 'resources/read', params: { uri: `frame://${frameId}` } }
     const answer = await postModern(service.mcp, request, { 'mcp-name': 'frame://other' })
     expect([answer.status, answer.json.error.code]).toEqual([400, -32020])
-    const prompt = { method: 'prompts/get', params: { name: 'launch_openings' } }
-    const silent = await postModern(service.mcp, prompt, { 'mcp-name': undefined })
+    const silent = await postModern(service.mcp, request, { 'mcp-name': undefined })
     expect([silent.status, silent.json.error.code]).toEqual([400, -32020])
   })
 })
@@ -184,11 +132,9 @@ test('what belongs to an account is never cached for others', async () => {
   expect(await scopeOf('resources/read', board, own.bearer)).toMatchObject({ cacheScope: 'private', ttlMs: 0 })
   const frame = { uri: `frame://${frameId}` }
   expect(await scopeOf('resources/read', frame, own.bearer)).toMatchObject({ cacheScope: 'public', ttlMs: 3_600_000 })
-  expect(await scopeOf('prompts/get', { name: 'launch_openings' })).not.toHaveProperty('cacheScope')
 })
 
 test('what is no text where one is due is refused, and paid for', async () => {
-  const ref = { type: 'ref/prompt', name: 'moodboard' }
   const noText = { toString: 1 }
   const told = async (method: string, params: object) => {
     const { json, headers } = await post(service.mcp, { jsonrpc: '2.0', id: 1, method, params })
@@ -197,8 +143,6 @@ test('what is no text where one is due is refused, and paid for', async () => {
   expect(await told('resources/read', { uri: noText })).toEqual([-32602, true])
   const draft = { name: 'score_draft', arguments: { draft: noText } }
   expect(await told('tools/call', draft)).toEqual(['unauthenticated', true])
-  const value = { ref, argument: { name: 'technique', value: noText } }
-  expect(await told('completion/complete', value)).toEqual([-32602, true])
 })
 
 describe('skills', () => {
@@ -221,7 +165,7 @@ describe('skills', () => {
     expect(new SkillsClient(older).supported).toBe(false)
   })
 
-  test('and prompts name only what there is', () => {
+  test('name only what there is', () => {
     const names = new Set<string>([
       ...SCOPES,
       ...service.tools.map(({ name }) => name),
@@ -230,10 +174,6 @@ describe('skills', () => {
     ])
     for (const { text } of loadSkills())
       for (const [, word] of text.matchAll(/`([^`]+)`/g)) expect(names, word).toContain(word)
-    for (const prompt of PROMPTS) {
-      const asked = prompt.ask({ brief: '"b"', board: '"b"', technique: '"t"', brand: '"b"' })
-      for (const [word] of asked.matchAll(/\b[a-z]+_[a-z_]+\b/g)) expect(names, word).toContain(word)
-    }
   })
 
   test('are short enough for every host', () => {
