@@ -30,6 +30,6 @@ export const libraryId = (db: Db): Promise<string> => settled(db, 'library', ran
 export const loadPictureKey = (db: DbOrTx): Promise<Buffer> => loadKey(db, 'picture-key')
 
 /** A key among the settings. */
-export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links' | 'questions'): Promise<Buffer> {
+export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links'): Promise<Buffer> {
   return Buffer.from(await settled(db, name, () => randomBytes(32).toString('hex')), 'hex')
 }

@@ -1,5 +1,4 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
-import { loadKey } from '../library/settings.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'
@@ -83,7 +82,6 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
     extras: createExtras({ ...deps, skills: loadSkills(), gallery: loadGallery() }),
     tools,
     keysUrl: `${publicUrl}/keys`,
-    key: () => loadKey(deps.db, 'questions'),
     logger,
     readModel,
     deadlineMs,

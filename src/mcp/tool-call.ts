@@ -7,7 +7,6 @@ import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
-import { type Ask, type AskBackOptions, InputRequired, openAsk } from './ask-back.ts'
 import type { Era } from './era.ts'
 import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, writtenAs } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
@@ -22,7 +21,7 @@ export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
   inTurn<T>(act: () => Promise<T>): Promise<T>
 }
 
-export interface ToolCallOptions extends Partial<AskBackOptions> {
+export interface ToolCallOptions {
   tools: readonly Tool[]
   /** Results hold for one version of it. Absent: nothing is cached. */
   readModel?: ReadModelVersion | undefined
@@ -50,7 +49,6 @@ export interface ToolCalls {
 interface Answering {
   context: ToolCallContext
   era: Era
-  ask: Ask | undefined
 }
 
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
@@ -71,17 +69,11 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     return withDeadline(context.signal(), deadlineMs, (signal) => context.inTurn(() => act({ caller, charge, signal })))
   }
 
-  /** Undefined where nobody can be asked. */
-  async function askOf(call: RpcCall, { caller }: ToolCallContext, era: Era): Promise<Ask | undefined> {
-    if (!options.key || !caller || era.name === 'legacy') return undefined
-    return openAsk(call, { key: options.key, accountId: caller.account.id })
-  }
-
-  async function answer(tool: Tool, given: Fields, { context, era, ask }: Answering) {
+  async function answer(tool: Tool, given: Fields, { context, era }: Answering) {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
-    const answered = await within(context, (toolContext) => tool.run(parsed.data, { ...toolContext, ask }))
+    const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
@@ -132,11 +124,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
         return failure(era, text, refused.code)
       }
       try {
-        const ask = tool.cacheable ? undefined : await askOf(call, context, era)
-        return await keptOrAnswered(tool, args, { context, era, ask })
+        return await keptOrAnswered(tool, args, { context, era })
       } catch (error) {
-        if (error instanceof InputRequired) return JSON.stringify(era.wrap(error.result))
-        if (error instanceof RpcError) throw error
         return failed(tool, era, error)
       }
     },

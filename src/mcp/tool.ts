@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
-import type { Ask } from './ask-back.ts'
 
 /** The page of the gallery (gallery.ts). */
 export const GALLERY_URI = 'ui://frame-library/gallery.html'
@@ -47,8 +46,6 @@ export interface ToolContext {
   charge(points: number): Promise<void>
   /** Aborted when the caller has gone or the deadline has passed. */
   signal: AbortSignal
-  /** Asks the person behind the call, in a host that shows forms. */
-  ask?: Ask | undefined
 }
 
 export interface ImageLink {

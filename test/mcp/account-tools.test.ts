@@ -248,6 +248,9 @@ describe('a board, as over HTTP', () => {
     const second = await call('create_board', { name: 'Twins', another: true }, bearer)
     expect(second.structuredContent.created).toBe(true)
     expect(second.structuredContent.board.id).not.toBe(first.structuredContent.board.id)
+    const { text } = await call('delete_board', { board_id: 'Twins', confirm: true }, bearer)
+    expect(text).toContain('2 boards have this name. Pass the id of one:')
+    for (const { structuredContent } of [first, second]) expect(text).toContain(structuredContent.board.id)
   })
   test('on a plan that lapsed it can be deleted, exported and unshared, and not changed', async () => {
     const free = await service.keyOf('pro')

@@ -5,8 +5,7 @@ import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { videoIdOf } from '../../library/ids.ts'
 import { type AddressRules, submitUrl } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
-import type { Ask } from '../ask-back.ts'
-import { plural, quote } from '../present.ts'
+import { quote } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
 import { countOfSeveral, severalOf } from '../values.ts'
 
@@ -18,8 +17,6 @@ export interface AddVideosDeps {
 }
 
 const MAX_VIDEOS = 20
-/** A host that can is asked before more than this are queued. */
-const WITHOUT_QUESTION = 3
 
 const Status = z.object({ video_id: z.string(), title: z.string(), status: z.string() })
 
@@ -47,9 +44,7 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
       videos: z.array(Status.extend({ created: z.boolean() })),
       refused: z.array(z.object({ url: z.string(), why: z.string() })),
     }),
-    async run({ url: urls, title, author }, { ask }) {
-      if (ask && urls.length > WITHOUT_QUESTION && !isAgreed(ask, urls.length))
-        return { text: 'Nothing was queued.', structured: { videos: [], refused: [] } }
+    async run({ url: urls, title, author }) {
       const videos: (z.infer<typeof Status> & { created: boolean })[] = []
       const refused: { url: string; why: string }[] = []
       for (const url of urls) {
@@ -69,19 +64,6 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
       return { text: lines.join('\n'), structured: { videos, refused } }
     },
   })
-}
-
-function isAgreed(ask: Ask, count: number): boolean {
-  const { action, content } = ask({
-    key: 'queue',
-    message: `Queue ${plural(count, 'video')}? Each is fetched, cut into frames and described.`,
-    schema: {
-      type: 'object',
-      properties: { queue: { type: 'boolean', title: 'Queue them', default: true } },
-      required: ['queue'],
-    },
-  })
-  return action === 'accept' && content?.queue === true
 }
 
 function videoStatus({ db, addresses }: AddVideosDeps): Tool {

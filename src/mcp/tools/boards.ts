@@ -20,7 +20,6 @@ import {
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { readCursor, toCursor } from '../arguments.ts'
-import type { Ask } from '../ask-back.ts'
 import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
@@ -52,34 +51,8 @@ export async function boardAt(
   if (boardId === undefined)
     throw notFound(`board: ${quote(given, 60)}. list_boards names yours, create_board makes one`)
   if (more.length === 0) return { accountId, boardId }
-  const several = [boardId, ...more].slice(0, 5)
-  const chosen = context.ask && (await chooseBoard(db, several, { accountId, ask: context.ask }))
-  if (chosen) return { accountId, boardId: chosen }
-  const ids = several.join(', ')
+  const ids = [boardId, ...more].slice(0, 5).join(', ')
   throw invalid('board_id', `board_id: ${more.length + 1} boards have this name. Pass the id of one: ${ids}.`)
-}
-
-/** Which of several boards of one name; undefined where the person does not say. */
-async function chooseBoard(
-  db: AccountToolDeps['db'],
-  ids: readonly string[],
-  { accountId, ask }: { accountId: string; ask: Ask },
-): Promise<string | undefined> {
-  const boards = await Promise.all(ids.map((boardId) => loadBoard(db, { accountId, boardId }, { limit: 0 })))
-  const options = boards.map(({ board }) => ({
-    const: board.id,
-    title: `${plural(board.itemCount, 'frame')}, changed ${board.updatedAt.toISOString().slice(0, 10)} (${board.id})`,
-  }))
-  const { action, content } = ask({
-    key: 'board',
-    message: `Which of the boards named ${quote(boards[0]!.board.name, 60)}?`,
-    schema: {
-      type: 'object',
-      properties: { board: { type: 'string', title: 'Board', oneOf: options } },
-      required: ['board'],
-    },
-  })
-  return action === 'accept' ? ids.find((id) => id === content?.board) : undefined
 }
 
 export function boardTools(deps: AccountToolDeps): Tool[] {
@@ -239,35 +212,19 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
     everyPlan: true,
     input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
     output: z.object({ board: BoardSummary, deleted: z.boolean() }),
-    async run({ board_id, confirm: given }, context) {
+    async run({ board_id, confirm = false }, context) {
       const at = await boardAt(deps, board_id, context)
       const { board } = await loadBoard(deps.db, at, { limit: 0 })
-      const confirm = given || (context.ask !== undefined && isConfirmed(context.ask, board))
       if (confirm) {
         await context.charge(pointsForFrames(board.itemCount) - POINTS.write)
         await deleteBoard(deps.db, at)
       }
       const text = confirm
         ? `Deleted ${boardLine(board)}.`
-        : `Not deleted: ${boardLine(board)}. ${context.ask ? 'Its owner did not agree.' : CONFIRM}`
+        : `Not deleted: ${boardLine(board)}. Call delete_board again with confirm: true if its owner wants that.`
       return { text, structured: { board: toSummary(board), deleted: confirm } }
     },
   })
-}
-
-const CONFIRM = 'Call delete_board again with confirm: true if its owner wants that.'
-
-function isConfirmed(ask: Ask, board: Board): boolean {
-  const { action, content } = ask({
-    key: 'delete',
-    message: `Delete ${boardLine(board)}, with its pins and notes, permanently?`,
-    schema: {
-      type: 'object',
-      properties: { delete: { type: 'boolean', title: 'Delete it', default: false } },
-      required: ['delete'],
-    },
-  })
-  return action === 'accept' && content?.delete === true
 }
 
 /** Longer files are not put into the context of a model. */
