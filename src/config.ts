@@ -34,8 +34,8 @@ const Env = z.object({
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
-  METRICS_PORT: port.optional(),
-  WORKER_METRICS_PORT: port.optional(),
+  /** The worker takes the one above it. */
+  METRICS_PORT: port.max(65_534).optional(),
   METRICS_HOST: address.default('127.0.0.1'),
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
@@ -72,7 +72,6 @@ const Env = z.object({
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
   SECRETS_KEY: secretsKeys.optional(),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
-  MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(256),
   OCR_LANGUAGES: z
     .string()
     .regex(/^[a-z]{3}[a-z_]*(\+[a-z]{3}[a-z_]*){0,7}$/, "must be tesseract's names of up to 8 languages, as eng+jpn")
@@ -82,15 +81,9 @@ const Env = z.object({
   OPENAI_APPS_CHALLENGE: z.string().min(1).max(500).optional(),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOOPS: z.enum(['on', 'off']).default('on'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
   MAX_VIDEO_MINUTES: z.coerce.number().positive().max(600).default(15),
   NODE_ENV: z.string().optional(),
-  /** For tests: `<step>:<n>` kills the process with SIGKILL when it reaches the named step for the n-th time. */
-  FAULT_AT: z
-    .string()
-    .regex(/^[a-z-]+:\d+$/, 'must look like step-name:2')
-    .optional(),
 })
 
 /** The names of all settings. */
@@ -121,7 +114,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
     requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   if (e.OCR_LANGUAGES.some((code) => code !== 'eng') && e.OCR_DATA_DIR === undefined)
     throw new ConfigError('OCR_LANGUAGES: set OCR_DATA_DIR, the folder with `<language>.traineddata` of each, too')
-  const [step, passage] = e.FAULT_AT?.split(':') ?? []
   return {
     port: e.PORT,
     metrics: metricsOf(e),
@@ -169,16 +161,11 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
     /** Keys of 32 bytes for webhook secrets: the first encrypts, all decrypt. Empty: secrets are stored as they are. */
     secretsKeys: e.SECRETS_KEY ?? ([] as readonly Buffer[]),
     rateLimitScale: e.RATE_LIMIT_SCALE,
-    /** Undefined behind a proxy, because all connections then come from the proxy's address. */
-    connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
     ytdlpPath: e.YTDLP_PATH,
     logLevel: e.LOG_LEVEL,
-    /** Whether moving shots get loops. */
-    loops: e.LOOPS === 'on',
     maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
     maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
     production: e.NODE_ENV === 'production',
-    faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
   }
 }
 
@@ -242,33 +229,25 @@ function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<
   return isSafe && OAUTH !== 'off' ? { registration: OAUTH_DCR === 'on' } : undefined
 }
 
-/** The worker's port follows the API's, because `npm start` runs both on one machine. */
+/** The worker's port is one above the API's, because `npm start` runs both on one machine. Port 0: nowhere. */
 function metricsOf(e: z.infer<typeof Env>) {
   const api = e.METRICS_PORT ?? 9464
-  const worker = e.WORKER_METRICS_PORT ?? (api === 0 ? 0 : Math.min(api + 1, 65_535))
-  /** Port 0: nowhere. `given`: a setting named the port, so it must be free. */
-  const of = (port: number, given: boolean) => ({ host: e.METRICS_HOST, port, given })
-  const names = { METRICS_PORT: api, WORKER_METRICS_PORT: worker }
-  for (const [name, value] of Object.entries(names))
+  const worker = api === 0 ? 0 : api + 1
+  for (const value of [api, worker])
     if (value !== 0 && value === e.PORT)
       throw new ConfigError(
-        `${name}: ${value} is the port of the API (PORT). Set ${name} to another port, or to 0 for none.`,
+        `METRICS_PORT: ${value} is the port of the API (PORT). Metrics take METRICS_PORT and the one above it. ` +
+          'Set it to another port, or to 0 for none.',
       )
-  if (worker !== 0 && worker === api)
-    throw new ConfigError(
-      `WORKER_METRICS_PORT: ${worker} is METRICS_PORT too. Set it to another port, or to 0 for none.`,
-    )
-  const given = e.METRICS_PORT !== undefined
-  return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
+  /** `given`: a setting named the port, so it must be free. */
+  const shared = { host: e.METRICS_HOST, given: e.METRICS_PORT !== undefined }
+  return { api: { ...shared, port: api }, worker: { ...shared, port: worker } }
 }
 
-/**
- * The environment of a child process with the same settings and the addresses of the local databases.
- * Only the first child gets `FAULT_AT`, so that its successor passes that step.
- */
+/** The environment of a child process with the same settings and the addresses of the local databases. */
 export function childEnv(
   env: Readonly<Record<string, string | undefined>>,
-  { config, databaseUrl, redisUrl, first }: { config: Config; databaseUrl: string; redisUrl: string; first: boolean },
+  { config, databaseUrl, redisUrl }: { config: Config; databaseUrl: string; redisUrl: string },
 ): Record<string, string | undefined> {
   return {
     ...env,
@@ -277,7 +256,6 @@ export function childEnv(
     DATA_DIR: config.dataDir,
     PORT: String(config.port),
     PUBLIC_URL: config.publicUrl,
-    ...(first ? {} : { FAULT_AT: '' }),
   }
 }
 

@@ -16,7 +16,7 @@ import { claimDataDir } from '../local/processes.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { untilSignalled } from '../server/shutdown.ts'
-import { openFaultPoint } from '../workers/fault-point.ts'
+import { tellStep } from '../workers/fault-point.ts'
 import { configOrExit, parseInteger, readRunFile, requireWritable } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, complain, print } from './terminal.ts'
@@ -78,7 +78,6 @@ async function explained(folder: string, act: () => Promise<void>): Promise<void
 async function backUp(at: string, options: BackupOptions): Promise<void> {
   const config = configOrExit()
   const place = openPlace(at, { create: true })
-  const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Backing up')
   const [report, secrets] = await withDatabase(config, { idle: false }, async (databaseUrl) => {
     const written = await writeBackup({
@@ -90,7 +89,7 @@ async function backUp(at: string, options: BackupOptions): Promise<void> {
       operatorKeyFile: join(config.dataDir, 'operator-key'),
       onProgress(progress) {
         show(progress)
-        faultPoint(`backup-${progress.step}`)
+        tellStep(`backup-${progress.step}`)
       },
     })
     return [written, await withDb(databaseUrl, (db) => secretKeysOf(db, config.secretsKeys))] as const
@@ -111,7 +110,6 @@ async function backUp(at: string, options: BackupOptions): Promise<void> {
 async function restore(at: string, options: ChosenBackup): Promise<void> {
   const config = configOrExit()
   const place = openPlace(at)
-  const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Restoring')
   // Before a database is made for it.
   await chooseRestorable({ place, at, backup: options.backup })
@@ -127,7 +125,7 @@ async function restore(at: string, options: ChosenBackup): Promise<void> {
       rebuild: () => rebuildSearchDocuments(config, databaseUrl),
       onProgress(progress) {
         show(progress)
-        faultPoint(`restore-${progress.step}`)
+        tellStep(`restore-${progress.step}`)
       },
     })
     return [restored, await withDb(databaseUrl, (db) => secretKeysOf(db, config.secretsKeys))] as const

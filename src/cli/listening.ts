@@ -47,8 +47,6 @@ export function localUrl(host: string | undefined, port: number): string {
   return `http://${host!.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-type SettingName = 'METRICS_PORT' | 'WORKER_METRICS_PORT'
-
 /**
  * Serves metrics, unless they are turned off. When the default port is in use by another service, the process continues
  * without metrics.
@@ -56,33 +54,32 @@ type SettingName = 'METRICS_PORT' | 'WORKER_METRICS_PORT'
  */
 export async function openMetricsPort(
   { host, port, given }: MetricsConfig,
-  { name, text, logger }: { name: SettingName; text: () => Promise<string>; logger: Logger },
+  { text, logger }: { text: () => Promise<string>; logger: Logger },
 ) {
   if (port === 0) return undefined
   try {
     return await serveMetrics({ host, port, text })
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (given) throw refusal(name, port, host, code)
-    logger.warn({ port, code, setting: name }, 'metrics are not served: their port cannot be used')
+    if (given) throw refusal(port, host, code)
+    logger.warn({ port, code }, 'metrics are not served: their port cannot be used')
     return undefined
   }
 }
 
 /** Call it before anything is started. @throws CliError when a chosen port cannot be used. */
-export async function refuseMetricsPort({ host, port, given }: MetricsConfig, name: SettingName): Promise<void> {
+export async function refuseMetricsPort({ host, port, given }: MetricsConfig): Promise<void> {
   const trouble = given && port !== 0 ? await portTrouble(port, host) : undefined
-  if (trouble) throw refusal(name, port, host, trouble)
+  if (trouble) throw refusal(port, host, trouble)
 }
 
-function refusal(name: SettingName, port: number, host: string, code: string | undefined): CliError {
-  if (code === 'EADDRINUSE')
-    return new CliError(
-      `${name}: port ${port} is in use. Stop the program that uses it, set ${name} to another port, or to 0 for none.`,
-    )
+function refusal(port: number, host: string, code: string | undefined): CliError {
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return new CliError(`METRICS_HOST: ${host} is no address of this machine. Set it to one, or leave it unset.`)
-  return new CliError(`${name}: port ${port} cannot be used (${code}). Set ${name} to another port, or to 0 for none.`)
+  return new CliError(
+    `METRICS_PORT: port ${port} ${code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${code})`}. ` +
+      'Set METRICS_PORT to another port (the worker takes the one above it), or to 0 for none.',
+  )
 }
 
 /** Serves the text at `/metrics`, on an address of its own, to Prometheus. It opens nothing else. */

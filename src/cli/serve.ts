@@ -33,9 +33,7 @@ export function defineApi(command: Command): void {
     const signalled = untilSignalled()
     const { openApi } = await import('../server/main.ts')
     const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))
-    const metrics = await orExit(
-      openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger }),
-    )
+    const metrics = await orExit(openMetricsPort(config.metrics.api, { text: api.metrics, logger }))
     logger.info({ port: api.port, metricsPort: metrics?.port }, 'API listening')
     if (isUnknowinglyPublic(config))
       logger.warn('the API listens on every interface, but PUBLIC_URL is loopback: set HOST or PUBLIC_URL')
@@ -58,9 +56,7 @@ export function defineWorker(command: Command): void {
       const signalled = untilSignalled()
       const { openWorker } = await import('../workers/main.ts')
       const worker = await orExit(openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted }))
-      const metrics = await orExit(
-        openMetricsPort(config.metrics.worker, { name: 'WORKER_METRICS_PORT', text: worker.metrics, logger }),
-      )
+      const metrics = await orExit(openMetricsPort(config.metrics.worker, { text: worker.metrics, logger }))
       logger.info({ roles: wanted, metricsPort: metrics?.port }, 'worker started')
       const alive = keepAliveFile()
       await signalled

@@ -77,8 +77,7 @@ interface Running {
 async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
   const host = hostToListenOn(given)
   await refuseBusyPort(given.port, host)
-  await refuseMetricsPort(given.metrics.api, 'METRICS_PORT')
-  await refuseMetricsPort(given.metrics.worker, 'WORKER_METRICS_PORT')
+  for (const metrics of Object.values(given.metrics)) await refuseMetricsPort(metrics)
   const { databaseUrl, redisUrl } = await openStores(given, { logger, parts, pids, end })
   // Left by killed workers. No other service uses the folder, because this process has locked it.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
@@ -97,7 +96,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   // Checked late: another program could take a free port while the databases start.
   const config = await settlePort(given)
   const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
-  const metrics = await openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger })
+  const metrics = await openMetricsPort(config.metrics.api, { text: api.metrics, logger })
   if (metrics) parts.push(['metrics', metrics.stop])
   const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
   // Both at once, so that requests and jobs finish side by side.
@@ -161,7 +160,7 @@ function superviseWorker(
       logger.error({ ...why, deaths }, 'worker died, restarting')
       restart = setTimeout(launch, quick ? Math.min(1_000 * deaths, 30_000) : 200)
     }
-    const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
+    const env = childEnv(process.env, { config, databaseUrl, redisUrl })
     try {
       // Detached, so that Ctrl-C does not reach it. If we are killed, the closed channel makes the worker exit.
       child = spawn(process.execPath, [cli, 'worker'], {

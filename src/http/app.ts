@@ -11,8 +11,8 @@ export interface AppOptions {
   logger: Logger
   /** The number of proxies in front, which decides whose X-Forwarded-For entry is the client. */
   trustProxy: number
-  /** Absent: the times of requests are not recorded. */
-  countRequest?: CountRequest | undefined
+  /** Records the time of a request. */
+  countRequest: CountRequest
   /** The limits that requests without a charge of their own count against: refusals and OPTIONS. */
   limits: LocalLimits
   /** Routers in the order in which they are tried. Each holds full paths. */
@@ -35,7 +35,7 @@ export function createApp(options: AppOptions): RequestListener {
   const allowed = openAllowedMethods(routers)
   // Within Express, because it replaces the prototypes of request and response. That is slow for objects that were used
   // before.
-  app.use(beginRequest(openEdge({ logger, trustProxy, countRequest }), limits, allowed))
+  app.use(beginRequest(openEdge(logger, trustProxy, countRequest), limits, allowed))
   app.use(requireMethod(new Map(listShadowed(routers).map((path) => [path, allowed(path)]))))
   for (const { router } of routers) app.use(router)
   app.use(refuseUnknown({ limits, pageErrors }, allowed))

@@ -74,15 +74,11 @@ export interface CachedReads {
 interface CachedReadsOptions {
   takeTurn: TakeTurn
   limits: LocalLimits
-  maxBytes?: number | undefined
 }
 
-/** Caches the answers of open reads, bounded by `maxBytes`, for one version of the read model. */
-export function openCachedReads(
-  readModel: ReadModelVersion,
-  { takeTurn, limits, maxBytes = 64 * 1024 * 1024 }: CachedReadsOptions,
-): CachedReads {
-  const cache = openVersionedCache<CompressibleBody>({ readModel, maxBytes })
+/** Caches the answers of open reads, of a bounded size, for one version of the read model. */
+export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits }: CachedReadsOptions): CachedReads {
+  const cache = openVersionedCache<CompressibleBody>({ readModel, maxBytes: 64 * 1024 * 1024 })
   const encodingOf = encodingReader()
   /** URL as written → the name of its read in ETags. Bounded by size, because URLs may be long. */
   const names = new LRUCache<string, string>({

@@ -32,17 +32,11 @@ export function contextOf(req: IncomingMessage): RequestContext {
   return context
 }
 
-interface EdgeOptions {
-  logger: Logger
-  trustProxy: number
-  countRequest?: CountRequest | undefined
-}
-
 /**
  * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
  * level once its answer is sent.
  */
-export function openEdge({ logger, trustProxy, countRequest }: EdgeOptions) {
+export function openEdge(logger: Logger, trustProxy: number, countRequest: CountRequest) {
   const addressOf = addressReader(trustProxy)
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
     const context: RequestContext = {
@@ -60,10 +54,9 @@ export function openEdge({ logger, trustProxy, countRequest }: EdgeOptions) {
       res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
     }
     const logs = logger.isLevelEnabled('debug')
-    if (!countRequest && !logs) return context
     const startedAt = performance.now()
     res.once('finish', () => {
-      countRequest?.(req, res, startedAt)
+      countRequest(req, res, startedAt)
       if (logs) logSent(logger, context, { req, res, startedAt })
     })
     return context

@@ -32,7 +32,7 @@ export interface ConnectionLimits {
   bodyMs?: number
   /** How long a connection may be idle within a request. A client that does not read its answer is disconnected. */
   idleMs?: number
-  /** Most open connections of one address. Absent behind a proxy, because all connections come from the proxy. */
+  /** Most open connections of one IPv4 address or IPv6 /64. */
   perAddress?: number | undefined
 }
 
@@ -44,7 +44,7 @@ export interface ConnectionLimits {
 export function guardConnections(
   server: Server,
   logger: Logger,
-  { bodyMs = 30_000, idleMs = 60_000, perAddress }: ConnectionLimits = {},
+  { bodyMs = 30_000, idleMs = 60_000, perAddress = 256 }: ConnectionLimits = {},
 ): void {
   const refused = openRefusalLog(logger)
   const addressOf = addressReader(0)
@@ -76,7 +76,7 @@ export function guardConnections(
     socket.resume()
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   })
-  if (perAddress !== undefined) boundConnections(server, perAddress, { addressOf, refused })
+  boundConnections(server, perAddress, { addressOf, refused })
   // `Expect` with anything but 100-continue is ignored.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.setTimeout(idleMs)

@@ -53,8 +53,7 @@ export interface AppDeps {
   db: Db
   limits: RateLimits
   health: HealthDeps['health']
-  /** Absent: times of requests are not kept. */
-  countRequest?: CountRequest | undefined
+  countRequest: CountRequest
   /** The live event log, and the open streams that send it. */
   tail: LogTail
   streams: EventStreams
@@ -73,8 +72,6 @@ export interface AppOverrides {
   printLink?: (line: string) => void
   /** Lifetime of a looked-up version of the read model. */
   versionTtlMs?: number
-  /** The most that cached reads may take in memory. */
-  readCacheBytes?: number
   /** How often counts of searches are written. */
   countsEveryMs?: number
   /** Connects to the documents of apps. */
@@ -106,7 +103,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
   const searchOf = (asker: Asker) => watchSearches(search, counts.counterOf(asker))
-  const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
+  const cache = openCachedReads(readModel, { takeTurn, limits })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const longAnswers = openLongAnswers()

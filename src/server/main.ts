@@ -83,7 +83,9 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     options.overrides,
   )
   const server = options.server ?? createHttpServer()
-  guardConnections(server, logger, { perAddress: config.connectionsPerAddress, ...options.overrides?.connections })
+  // Behind a proxy all connections come from its address.
+  const perAddress = config.trustProxy > 0 ? Number.POSITIVE_INFINITY : undefined
+  guardConnections(server, logger, { perAddress, ...options.overrides?.connections })
   const { drain } = drainable(server)
   warnOfOtherHost(server, { ...config, logger })
   server.on('request', app.listener)

@@ -34,8 +34,6 @@ export interface AttemptDeps {
     options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
   ) => Promise<FetchedSource>
   maxDurationSec: number
-  /** Whether moving shots get loops. */
-  loops: boolean
   scratchRoot: string
   logger: Logger
   faultPoint: FaultPoint
@@ -124,7 +122,7 @@ export async function fetchAndExtract(
     scratchDir: outDir,
     signal,
     limits: { maxDurationSec: deps.maxDurationSec },
-    loops: deps.loops,
+    loops: true,
     // Only this stage has a known total. The probe before it and the images count other units.
     onProgress: ({ stage, done, total }) => {
       if (stage !== 'shots') return

@@ -59,10 +59,9 @@ export function createHandlers(deps: HandlerDeps): Handlers {
   return {
     'ingest-video': ingestVideo({
       ...attempts,
-      loops: config.loops,
       annotatorVersion: async () => (await deps.activeAnnotator()).version,
     }),
-    'measure-draft': measureDraft({ ...attempts, loops: false, annotator: measuringAnnotator }),
+    'measure-draft': measureDraft({ ...attempts, annotator: measuringAnnotator }),
     'annotate-frames': annotateFrames({
       db,
       store,

@@ -19,7 +19,7 @@ import type { Annotator } from '../vision/annotator.ts'
 import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
-import { openFaultPoint } from './fault-point.ts'
+import { tellStep } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
 import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal } from './paid-journal.ts'
@@ -68,7 +68,6 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const db = openDb({ url: databaseUrl, max: 12, applicationName: 'frame-library worker', logger })
   const queues = openQueues({ url: redisUrl, prefix, logger })
   const store = options.store ?? openMediaStore(config)
-  const faultPoint = openFaultPoint(config.faultAt)
   await sweepScratch(scratchRootOf(config))
   const journal = await openPaidJournal({ db, folder: paidFolderOf(config), logger })
   const answering = { config, db, redis: queues.redis, prefix, answers: journal.answers }
@@ -80,7 +79,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator.annotator
 
-  const deps = { config, db, queues, store, annotator, journal, activeAnnotator, logger, faultPoint }
+  const deps = { config, db, queues, store, annotator, journal, activeAnnotator, logger, faultPoint: tellStep }
   const handlers = createHandlers({ ...deps, extract: options.extract ?? extractInChild })
   const capacity = { cores: availableParallelism(), modelCalls: config.vision?.concurrency }
   const metrics = openWorkerMetrics(deps)
@@ -90,7 +89,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   )
 
   const projection = roles.includes('events') ? await openProjection(deps) : undefined
-  const sending = { db, config, logger, faultPoint, pollMs: options.pollMs }
+  const sending = { db, config, logger, faultPoint: tellStep, pollMs: options.pollMs }
   const webhooks = projection && openWebhooks(sending)
   const consumers = [
     ...(projection ? [dispatchConsumer(deps), ...projection.consumers] : []),

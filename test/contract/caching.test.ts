@@ -305,23 +305,6 @@ describe('compressed answers', () => {
   })
 })
 
-test('the memory is bounded: what was asked long ago is asked again', async () => {
-  let searched = 0
-  const search = {
-    version: async () => 'v',
-    techniques: async () => [],
-    frames: async () => ({ frames: [], total: searched++ }),
-  } as unknown as LibrarySearch
-  const small = await api.apiOver(search, { readCacheBytes: 64 * 1024, versionTtlMs: 60_000 })
-  const base = `${small}/api/frames?author=`
-  for (let n = 0; n < 300; n++) await (await fetch(base + n)).text()
-  expect(searched).toBe(300)
-  await (await fetch(`${base}299`)).text()
-  expect(searched).toBe(300)
-  await (await fetch(`${base}0`)).text()
-  expect(searched).toBe(301)
-})
-
 test('a save does not change the version; its count comes in a batch', async () => {
   const account = await createAccount(api.service.stores.db, { email: 'saver@example.com', plan: 'pro' })
   const before = await api.service.get('/api/frames')

@@ -3,6 +3,7 @@ import { createLogger } from '../../src/logger.ts'
 import { untilSignalled } from '../../src/server/shutdown.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { openWorker } from '../../src/workers/main.ts'
+import '../support/kill-at.ts'
 
 // A worker process to be killed. Everything is real except the annotator, which makes no paid calls. A second after its
 // death another worker takes over its jobs.

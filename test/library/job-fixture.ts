@@ -74,7 +74,6 @@ export function jobFixture() {
         },
         annotatorVersion: async () => annotator.version,
         maxDurationSec: 900,
-        loops: true,
         scratchRoot: join(service.config.dataDir, 'scratch'),
         logger: service.logger,
         faultPoint: () => undefined,

@@ -74,13 +74,6 @@ test('a loop is served with its frame, and goes with a re-extraction that makes 
   expect((await fetch(address)).status).toBe(404)
 })
 
-test('with LOOPS=off no frame gets a loop', async () => {
-  service = await open(annotator, { env: { LOOPS: 'off' } })
-  const video = await addVideo(service, 2)
-  await service.drain()
-  expect((await frameRows(service, video)).map(({ loop_key }) => loop_key)).toEqual([null, null])
-})
-
 test('the same file again mends a copy that was lost, and leaves no second one', async () => {
   service = await open(annotator)
   const bytes = Buffer.from('2\nlost and found')

@@ -28,7 +28,10 @@ export async function listen(wire: (url: string) => Routes[], logger: Logger = s
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  server.on('request', createApp({ logger, trustProxy: 0, limits: UNLIMITED, routers: wire(url) }))
+  server.on(
+    'request',
+    createApp({ logger, trustProxy: 0, countRequest: () => undefined, limits: UNLIMITED, routers: wire(url) }),
+  )
   return {
     url,
     async [Symbol.asyncDispose]() {

@@ -245,8 +245,8 @@ test('a port for metrics that is in use is one clear line', async () => {
       env: { ...env, DATA_DIR: join(service.config.dataDir, command) },
     })
     expect(stderr.trim().split('\n').at(-1)).toBe(
-      `METRICS_PORT: port ${port} is in use. Stop the program that uses it, ` +
-        'set METRICS_PORT to another port, or to 0 for none.',
+      `METRICS_PORT: port ${port} is in use. ` +
+        'Set METRICS_PORT to another port (the worker takes the one above it), or to 0 for none.',
     )
     expect(status).toBe(1)
   }
