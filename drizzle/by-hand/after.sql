@@ -47,7 +47,6 @@ CREATE TABLE read_models (
   engine text PRIMARY KEY,
   generation uuid NOT NULL DEFAULT gen_random_uuid(),
   version bigint NOT NULL DEFAULT 0,
-  applied_at timestamptz,
   -- A mirror that must not be asked: its index is missing, emptied or of older settings.
   ready boolean NOT NULL DEFAULT true,
   -- How its words were cut (WORDS_VERSION): what was cut otherwise is written anew when the workers start.

@@ -18,7 +18,7 @@ import {
 } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ANNOTATED, byName, isListed, isWritten, MAX_TEXT, STORED } from '../vocabulary.ts'
-import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './reads.ts'
+import { checkId, listLimit, type ReadDeps, viewOf } from './reads.ts'
 
 const FramesAnswer = z
   .strictObject({
@@ -28,7 +28,6 @@ const FramesAnswer = z
     facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
     total: z.int().optional().describe('Only with `facets=1`.'),
     read_as: ReadAs.optional().describe('Only with `facets=1` and `q`.'),
-    debug: debugField,
   })
   .meta({ id: 'FramesResponse' })
 const FrameAnswer = z
@@ -65,7 +64,7 @@ export const frameEndpoints = [
       parameters: frameParameters,
       answer: FramesAnswer,
     },
-    explained(async ({ search, publicUrl }: ReadDeps, { query: values }) => {
+    async ({ search, publicUrl }: ReadDeps, { query: values }) => {
       const query = toFrameQuery(values)
       const found = await search.frames(query)
       const view = viewOf(publicUrl, values)
@@ -75,10 +74,9 @@ export const frameEndpoints = [
         hasMore: found.frames.length === PAGE_SIZE,
         ...(query.facets ? countsOf(found) : {}),
       }
-    }),
+    },
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),
-      perRequest: isDebug,
       coldPoints: pointsForQuestion,
     },
   ),

@@ -5,7 +5,7 @@ import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
 import { limitUpTo, requirePublicId } from '../views/parameters.ts'
 
-/** What reads share: the library that they read, pages and cursors, and `debug`. */
+/** What reads share: the library that they read, pages and cursors. */
 
 export interface ReadDeps {
   search: LibrarySearch
@@ -65,35 +65,6 @@ export function linkNext(
   if (next === null) return
   const query = new URLSearchParams({ ...(limit === undefined ? {} : { limit: String(limit) }), after: next })
   res.set('Link', `<${publicUrl}${req.path}?${query}>; rel="next"`)
-}
-
-export const debugField = z
-  .strictObject({
-    engine: z.enum(['postgres', 'meilisearch']),
-    took_ms: z.number(),
-    as_of: z.iso.datetime().nullable(),
-  })
-  .optional()
-  .describe('Only with `debug=1`.')
-
-type Debug = NonNullable<z.infer<typeof debugField>>
-
-export const isDebug = ({ debug }: { debug?: boolean }): boolean => debug ?? false
-
-/** With `debug=1`, adds engine, time taken and age of the read model to an answer. */
-export function explained<
-  D extends { search: LibrarySearch },
-  I extends { query: { debug?: boolean } },
-  A extends object,
->(load: (deps: D, input: I) => Promise<A>): (deps: D, input: I) => Promise<A & { debug?: Debug }> {
-  return async (deps, input) => {
-    if (!isDebug(input.query)) return load(deps, input)
-    const started = performance.now()
-    const answer = await load(deps, input)
-    const took_ms = Math.round((performance.now() - started) * 10) / 10
-    const as_of = (await deps.search.asOf())?.toISOString() ?? null
-    return { ...answer, debug: { engine: deps.search.engine, took_ms, as_of } }
-  }
 }
 
 /** How a frame is shown for the parameters of a request. */

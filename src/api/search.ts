@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { cachedRead } from '../http/cached-reads.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { FrameHit, toFrame, toHit } from '../views/frame.ts'
-import { frameParameters, freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
+import { freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
-import { debugField, explained, isDebug, type ReadDeps } from './reads.ts'
+import type { ReadDeps } from './reads.ts'
 
 const LIMIT = { default: 6, max: 20 } as const
 
@@ -14,7 +14,6 @@ const SearchAnswer = z
     frames: z.array(FrameHit),
     brands: z.array(BrandHit),
     techniques: z.array(TechniqueHit),
-    debug: debugField,
   })
   .meta({ id: 'SearchResponse' })
 
@@ -46,12 +45,11 @@ export const searchEndpoints = [
           example: '6',
           fallback: LIMIT.default,
         },
-        debug: frameParameters.debug,
       },
       answer: SearchAnswer,
       cost: { points: POINTS.search },
     },
-    explained(async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
+    async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
       return {
         videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
@@ -59,7 +57,7 @@ export const searchEndpoints = [
         brands: groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl))),
         techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
       }
-    }),
-    { perRequest: isDebug, coldPoints: () => POINTS.read },
+    },
+    { coldPoints: () => POINTS.read },
   ),
 ]

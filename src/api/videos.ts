@@ -12,21 +12,9 @@ import { Frame, videoShape } from '../views/frame.ts'
 import { flag, frameParameters, plainName } from '../views/parameters.ts'
 import { Brand, OK, Ok, toBrand, toVideo, Video } from '../views/resources.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
-import {
-  afterParameter,
-  checkId,
-  debugField,
-  explained,
-  isDebug,
-  listLimit,
-  nextCursor,
-  type ReadDeps,
-  viewOf,
-} from './reads.ts'
+import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps, viewOf } from './reads.ts'
 
-const VideoFramesAnswer = z
-  .strictObject({ frames: z.array(Frame), debug: debugField })
-  .meta({ id: 'VideoFramesResponse' })
+const VideoFramesAnswer = z.strictObject({ frames: z.array(Frame) }).meta({ id: 'VideoFramesResponse' })
 
 /** Why a frame was kept: with `explain=1` only. */
 const ExplainedFrame = z.strictObject({
@@ -152,16 +140,16 @@ const openReads = [
       path: '/api/videos/:id/frames',
       tag: 'Library',
       summary: 'Every frame of one video in time order',
-      parameters: { provenance: frameParameters.provenance, debug: frameParameters.debug },
+      parameters: { provenance: frameParameters.provenance },
       answer: VideoFramesAnswer,
       errors: [404],
     },
-    explained(async ({ search, publicUrl }: ReadDeps, { params, query }) => {
+    async ({ search, publicUrl }: ReadDeps, { params, query }) => {
       const documents = await search.videoFrames(params.id)
       if (!documents) throw notFound('video')
       return { frames: documents.map(viewOf(publicUrl, query)) }
-    }),
-    { check: checkId('video'), perRequest: isDebug, coldPoints: () => POINTS.read },
+    },
+    { check: checkId('video'), coldPoints: () => POINTS.read },
   ),
 ]
 

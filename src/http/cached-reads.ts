@@ -19,8 +19,6 @@ interface ReadOptions<O extends Methodless> {
   canonical?: (query: Input<O>['query']) => Input<O>['query']
   /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
   check?: (params: Input<O>['params']) => void
-  /** Whether the answer depends on this one request. Such an answer is never cached. */
-  perRequest?: (query: Input<O>['query']) => boolean
   /** Points beyond the operation's own when the answer is not in memory. */
   coldPoints?: (query: Input<O>['query']) => number
 }
@@ -29,7 +27,7 @@ interface ReadOptions<O extends Methodless> {
 export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
-  { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
+  { canonical = (query) => query, check, coldPoints }: ReadOptions<O> = {},
 ): Endpoint<D & { cache: CachedReads }> {
   const { path, parameters = {} } = operation
   return {
@@ -44,7 +42,6 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
         return {
           key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
           load: () => load(deps, { params, query }) as Promise<object>,
-          once: perRequest?.(query) ?? false,
           coldPoints: coldPoints?.(query) ?? 0,
         }
       }
@@ -57,8 +54,6 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
 interface CacheableRead {
   key: string
   load: () => Promise<object>
-  /** Per-request answer (`debug=1`): never cached. */
-  once: boolean
   /** Points beyond its route's when it is not in memory. */
   coldPoints: number
 }
@@ -111,19 +106,13 @@ export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits 
     const condition = req.headers['if-none-match']
     // `*` asks whether there is an answer at all, which the version does not say.
     if (isNoneMatchMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
-    if (!cache.isKept(name, version)) chargeSearch(req, toRead())
-    const asked = { key: name, subject: contextOf(req).address }
+    const { address } = contextOf(req)
+    if (!cache.isKept(name, version)) {
+      const { coldPoints } = toRead()
+      if (coldPoints > 0) limits.consumeLocally('anonymous', address, coldPoints)
+    }
+    const asked = { key: name, subject: address }
     await send(req, res, name, await keptOrInTurn({ kept: cache, takeTurn }, asked, () => toBody(toRead())))
-  }
-
-  function chargeSearch(req: Request, { coldPoints }: CacheableRead): void {
-    if (coldPoints > 0) limits.consumeLocally('anonymous', contextOf(req).address, coldPoints)
-  }
-
-  async function answerOnce(req: Request, res: Response, read: CacheableRead): Promise<void> {
-    chargeSearch(req, read)
-    const value = await takeTurn(contextOf(req).address, () => toBody(read))
-    await send(req, res, '', { value, version: undefined })
   }
 
   return {
@@ -133,7 +122,6 @@ export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits 
       if (kept) return send(req, res, known!, kept)
       if (known !== undefined) return find(req, res, known, parse)
       const read = parse()
-      if (read.once) return answerOnce(req, res, read)
       const name = hash('sha256', read.key, 'base64url').slice(0, 22)
       names.set(req.originalUrl, name)
       return find(req, res, name, () => read)

@@ -300,8 +300,6 @@ export interface LibrarySearch {
   engineEpoch?(): number
   /** While another engine answers: the version that the first one's answers have now, and had if nothing changed. */
   firstVersion?(): Promise<string | undefined>
-  /** When the read model was last brought up to date. */
-  asOf(): Promise<Date | null>
   /**
    * `sourceKey`: set when `q` is a video's URL. The groups then hold that video and its strongest frames only.
    * `namesOnly`: no frames are looked for, which takes a fraction of the time.

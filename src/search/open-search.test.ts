@@ -23,7 +23,6 @@ function engine(name: 'postgres' | 'meilisearch', frames: LibrarySearch['frames'
     probe,
     handles,
     version: async () => '7',
-    asOf: async () => null,
   } as unknown as ResilientOptions['primary']
 }
 

@@ -86,7 +86,6 @@ export function resilientSearch({
     engineEpoch: () => breaker.epoch,
     // Both versions are read from PostgreSQL, so that this holds while the engine is away.
     firstVersion: async () => (breaker.isAway ? namedVersion(primary) : undefined),
-    asOf: () => answering().asOf(),
     search: (query) =>
       primary.handles.search(query) ? withFallback((engine) => engine.search(query)) : fallback.search(query),
     frames: (query) =>

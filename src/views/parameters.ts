@@ -179,11 +179,6 @@ export const frameParameters = {
     fallback: false,
     description: '`1` adds the full provenance of every attribute.',
   },
-  debug: {
-    schema: flag,
-    fallback: false,
-    description: '`1` adds engine, time and age of the read model; such a response is not cached.',
-  },
 } as const satisfies Parameters
 
 /** The order when `sort` is absent. */

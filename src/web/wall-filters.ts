@@ -6,7 +6,7 @@ import { swatch } from './frame-card.ts'
 import { capitalized, counted, type Html, hidden, html, thousands, trusted, valueLabel } from './html.ts'
 
 /** The parameters of `/api/frames` that make sense on a page. */
-export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
+export const wallParameters = omit(frameParameters, 'facets', 'provenance')
 export type WallValues = Values<typeof wallParameters>
 
 /** A copy of values without some of their names. */

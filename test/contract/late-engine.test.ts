@@ -21,7 +21,6 @@ function twoEngines() {
     return {
       engine,
       version: async () => String(state.read),
-      asOf: async () => null,
       handles: { search: () => true, frames: () => true },
       probe: answer,
       search: async () => {

@@ -92,7 +92,7 @@ test('every parameter says what it means and which values it takes', () => {
       ).toBeDefined()
       if (['limit', 'page'].includes(name)) expect(schema.type, label).toBe('integer')
       if (['from', 'to'].includes(name)) expect(schema, label).toMatchObject({ type: 'string', format: 'date' })
-      if (['facets', 'provenance', 'debug', 'explain', 'backfill'].includes(name))
+      if (['facets', 'provenance', 'explain', 'backfill'].includes(name))
         expect(schema, label).toMatchObject({ type: 'boolean' })
       if (['after', 'Idempotency-Key', 'id', 'frameId', 'slug', 'token', 'name'].includes(name))
         expect(() => new RegExp(schema.pattern!, 'u'), label).not.toThrow()

@@ -40,7 +40,7 @@ async function standInEngine(): Promise<Engine> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     key: undefined,
-    mirror: async () => ({ version: '1', appliedAt: null, ready: true }),
+    mirror: async () => ({ version: '1', ready: true }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -8,8 +8,6 @@ import { type ApiFrame, AUTHORS, type ContractLibrary, openContractLibrary, read
  * numbers are its sections. Every JSON answer is also held against the OpenAPI document.
  */
 
-const READS = ['/api/search', '/api/frames']
-
 describe.each(ENGINES)('$engine', ({ engine }) => {
   let library: ContractLibrary
   let get: ContractLibrary['get']
@@ -270,16 +268,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       const { json } = await get(`${path}&provenance=1&q=heron`)
       expect(json.frames[0].provenance.caption).toMatchObject({ source: 'model', by: 'seed-1' })
       expect(json.frames[0].provenance.subject).toBeNull()
-    })
-
-    test('debug=1 tells engine, time and as-of, and is not kept by anybody', async () => {
-      for (const path of [...READS, ofVideo]) {
-        const { json, headers } = await get(`${path}?debug=1`)
-        expect(json.debug).toMatchObject({ engine, took_ms: expect.any(Number), as_of: expect.any(String) })
-        expect(headers.get('cache-control')).toBe('no-store')
-        expect(headers.get('etag')).toBeNull()
-        expect((await get(path)).json).not.toHaveProperty('debug')
-      }
     })
 
     test('variety=on keeps one of each group of near-duplicates across videos, only when asked', async () => {

@@ -23,8 +23,8 @@ test('a mirror that another version filled is not asked before it is filled anew
   const { db } = library.stores
   expect(await mirrorState(db)).toBeUndefined()
   await db.execute(sql`
-    insert into read_models (engine, generation, version, applied_at, ready, words)
-    values ('meilisearch', gen_random_uuid(), 7, now(), true, ${WORDS_VERSION})`)
+    insert into read_models (engine, generation, version, ready, words)
+    values ('meilisearch', gen_random_uuid(), 7, true, ${WORDS_VERSION})`)
   for (const [words, ready] of [
     [WORDS_VERSION - 1, false],
     [WORDS_VERSION + 1, false],

@@ -43,10 +43,10 @@ export async function readCopiedState(db: Db): Promise<CopiedState | undefined> 
 /** From now on searches may use Meilisearch. */
 export async function recordCopied(db: Db, { version, generation }: ModelState): Promise<void> {
   await db.execute(sql`
-    insert into read_models (engine, generation, version, applied_at, ready, words)
-    values ('meilisearch', ${generation}::uuid, ${version}, now(), true, ${WORDS_VERSION})
-    on conflict (engine) do update set generation = excluded.generation, version = excluded.version,
-      applied_at = now(), ready = true, words = excluded.words`)
+    insert into read_models (engine, generation, version, ready, words)
+    values ('meilisearch', ${generation}::uuid, ${version}, true, ${WORDS_VERSION})
+    on conflict (engine) do update set generation = excluded.generation, version = excluded.version, ready = true,
+      words = excluded.words`)
 }
 
 /** From now on searches use the read model, until the next `recordCopied`. */

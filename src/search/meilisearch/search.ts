@@ -87,7 +87,6 @@ export function openMeiliSearch(options: MeiliSearchOptions): EngineSearch {
     async version() {
       return `${await reads.version()}.${(await mirror())?.version ?? 'none'}`
     },
-    asOf: async () => (await mirror())?.appliedAt ?? null,
 
     async search(query) {
       if (!handles.search(query)) return reads.search(query)

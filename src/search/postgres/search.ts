@@ -52,14 +52,6 @@ export function openPostgresSearch(
 
     version,
 
-    async asOf() {
-      const [row] = await rowsOf<{ at: string | null }>(
-        db,
-        sql`select applied_at as at from read_models where engine = 'postgres'`,
-      )
-      return row?.at ? new Date(row.at) : null
-    },
-
     senses: ({ wanted }) => inSnapshot(pool, async (reads) => (await readSenses(reads, wanted, ['frames']))('frames')),
 
     search: async (query) => searchGroups(readModel, query, await techniqueWords()),

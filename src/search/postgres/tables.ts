@@ -72,7 +72,7 @@ export async function swapGeneration(tx: Executor): Promise<void> {
   await tx.execute(sql`alter schema ${sql.raw(NEXT)} rename to ${sql.raw(LIVE)}`)
   await tx.execute(
     sql`update read_models
-           set version = version + 1, generation = ${randomUUID()}::uuid, applied_at = now(), words = ${WORDS_VERSION}
+           set version = version + 1, generation = ${randomUUID()}::uuid, words = ${WORDS_VERSION}
          where engine = 'postgres'`,
   )
 }

@@ -45,12 +45,8 @@ export async function applyToReadModel(tx: Executor, changes: DocumentChanges, s
       if (await putChunk(target, kind, documents)) changed = true
     }
   }
-  if (schema !== LIVE) return
-  await tx.execute(
-    changed
-      ? sql`update read_models set version = ${version}, applied_at = now() where engine = 'postgres'`
-      : sql`update read_models set applied_at = now() where engine = 'postgres'`,
-  )
+  if (changed && schema === LIVE)
+    await tx.execute(sql`update read_models set version = ${version} where engine = 'postgres'`)
 }
 
 function* chunksOf<T>(list: readonly T[] = []): Iterable<T[]> {
