@@ -4,7 +4,6 @@ import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
-import { designPage } from './design-page.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage, setPageCache, type Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -32,7 +31,7 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`, `/docs/design`: documents for programs, and the design, as pages without a script. */
+/** `/docs`: the interface for programs, as a page without a script. */
 export function docsPageRouter({
   assets,
   viewerOf,
@@ -45,22 +44,20 @@ export function docsPageRouter({
   documents: { api: () => ApiDocument }
 }): Routes {
   const router = openRoutes()
-  const serve = (path: string, title: string, makeBody: () => Html) => {
-    // Made once for each kind of viewer.
-    const pages = new Map<Viewer, CompressibleBody>()
-    const pageFor = (viewer: Viewer) =>
-      new CompressibleBody(layout(assets, { title, current: 'docs', viewer, body: makeBody() }))
-    router.get(path, limitOpenReads(limits), async (req, res) => {
-      readPageParameters(req.originalUrl)
-      const viewer = await viewerOf(req)
-      const page = pages.get(viewer) ?? pageFor(viewer)
-      pages.set(viewer, page)
-      setPageCache(res, viewer, 300)
-      return sendPage(res, { publicUrl, page, viewer })
-    })
+  // Made once for each kind of viewer.
+  const pages = new Map<Viewer, CompressibleBody>()
+  const pageFor = (viewer: Viewer) => {
+    const body = reference(documents.api(), publicUrl)
+    return new CompressibleBody(layout(assets, { title: 'API reference', current: 'docs', viewer, body }))
   }
-  serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))
-  serve('/docs/design', 'Design', designPage)
+  router.get('/docs', limitOpenReads(limits), async (req, res) => {
+    readPageParameters(req.originalUrl)
+    const viewer = await viewerOf(req)
+    const page = pages.get(viewer) ?? pageFor(viewer)
+    pages.set(viewer, page)
+    setPageCache(res, viewer, 300)
+    return sendPage(res, { publicUrl, page, viewer })
+  })
   router.use(errors)
   return router
 }

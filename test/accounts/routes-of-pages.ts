@@ -22,7 +22,6 @@ export const PAGES: Record<string, Access> = {
   'GET /docs': 'open',
   'GET /robots.txt': 'open',
   'GET /sitemap.xml': 'open',
-  'GET /docs/design': 'open',
   'GET /privacy': 'open',
   'GET /connect': 'open',
   'GET /connect/skills/:file': 'open',

@@ -55,13 +55,13 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     return page
   }
 
-  const PAGES = ['/', '/films', '/saves', '/boards', '/keys', '/connect', '/privacy', '/operator', '/docs/design']
+  const PAGES = ['/', '/films', '/saves', '/boards', '/keys', '/connect', '/privacy', '/operator', '/docs']
 
   test('the face is small, comes from here, and moves nothing', async () => {
     const page = await browser.open({ viewport: { width: 1280, height: 800 } })
     const faces: string[] = []
     page.on('response', (answer) => void (answer.url().endsWith('.woff2') && faces.push(answer.url())))
-    await page.goto(`${url}/docs/design`)
+    await page.goto(`${url}/docs`)
     await page.evaluate(() => document.fonts.ready)
     expect(await page.evaluate(() => [...document.fonts].map(({ family }) => family.replaceAll('"', '')))).toEqual([
       'Inter',
@@ -169,7 +169,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
   test('a hyphen in a table is as wide as elsewhere', async () => {
     const page = await browser.open()
     // The face that ships with us comes with the second page.
-    for (const path of ['/docs/design', '/privacy']) {
+    for (const path of ['/docs', '/privacy']) {
       await page.goto(url + path)
       await page.evaluate(() => document.fonts.ready)
     }
