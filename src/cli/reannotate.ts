@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
-import { expectedCostOfFrames, openBooks, settleCall } from '../library/annotator/vision-spending.ts'
+import { expectedCostOfFrames, openBooks } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -17,7 +17,7 @@ import {
 import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
-import { type Annotator, type AnnotatorCall, AnnotatorUnavailable } from '../vision/annotator.ts'
+import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'
 import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
@@ -156,25 +156,22 @@ async function previewVideo(
   const vocabulary = await loadVocabulary(db)
   const { frames: asked, lost } = await loadImages(store, list)
   for (const frame_id of lost) preview.failed.push({ frame_id, status: 'failed', reason: 'image_missing' })
-  const paid = new Set<string>()
-  const settle = async (id: number, call: AnnotatorCall) => {
-    for (const id of call.frameIds) paid.add(id)
+  // The budget of the day holds; that of the video is for its ingestion.
+  const rules = config.vision && { ...config.vision, budgetPerVideo: undefined }
+  const { annotations: answers, calls } = await annotator.annotate(toContext(video), asked, {
+    signal: new AbortController().signal,
+    techniques: vocabulary.active.map(toTerm),
+    books: rules && openBooks(db, rules, videoId),
+  })
+  for (const call of calls) {
     preview.calls++
     preview.input_tokens += call.inputTokens ?? 0
     preview.output_tokens += call.outputTokens ?? 0
     // A failed call that reports no tokens is not charged.
     const costUsd = call.costUsd ?? (call.outcome === 'failed' ? 0 : null)
     preview.cost_usd = preview.cost_usd === null || costUsd === null ? null : preview.cost_usd + costUsd
-    await settleCall(db, id, videoId, call)
   }
-  // The budget of the day holds; that of the video is for its ingestion.
-  const books =
-    config.vision && openBooks(db, { rules: { ...config.vision, budgetPerVideo: undefined }, videoId, settle })
-  const { annotations: answers } = await annotator.annotate(toContext(video), asked, {
-    signal: new AbortController().signal,
-    techniques: vocabulary.active.map(toTerm),
-    ...(books ? { books } : {}),
-  })
+  const paid = new Set(calls.flatMap(({ frameIds }) => frameIds))
   for (const answer of answers) {
     const row = list.find((candidate) => candidate.id === answer.frameId)
     if (!row) continue

@@ -137,7 +137,7 @@ export interface AnnotateOptions {
   /** Gets each annotation as soon as it is known, so that a paid answer is stored before the next call starts. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
   /** Without them calls are not booked. */
-  books?: CallBooks
+  books?: CallBooks | undefined
 }
 
 /**

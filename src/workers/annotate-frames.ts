@@ -13,14 +13,12 @@ import { type Handlers, type JobContext, RetryAfter } from '../queue/work.ts'
 import {
   type Annotator,
   AnnotatorUnavailable,
-  type CallBooks,
   type FrameAnnotation,
   type FrameToAnnotate,
   type VideoContext,
 } from '../vision/annotator.ts'
 import type { Tone } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
-import type { PaidJournal } from './paid-journal.ts'
 
 export interface AnnotateDeps {
   db: Db
@@ -32,12 +30,7 @@ export interface AnnotateDeps {
    * The budgets. The frames of a video that has used up its own keep what is measured. Once the day's budget is used
    * up, everything waits.
    */
-  spending?:
-    | {
-        rules: SpendingRules
-        journal: PaidJournal
-      }
-    | undefined
+  spending: SpendingRules | undefined
 }
 
 /** A call that was sent is charged, so it is not aborted: it ends by itself, or when the stop closes the annotator. */
@@ -74,8 +67,6 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await handleFailure(deps, { video, data, context }, error)
     } finally {
       watch.end()
-      // Until the answers are in PostgreSQL, another worker would pay for these frames again.
-      await deps.spending?.journal.written(context.signal)
     }
   }
 }
@@ -109,16 +100,12 @@ async function describe(
       if (!(await record([annotation]))) watch.stopNow()
       stored.add(annotation.frameId)
     },
-    ...(spending ? { books: booksOf(db, spending, video.id) } : {}),
+    books: spending && openBooks(db, spending, video.id),
   })
   faultPoint('annotate-answered')
   await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost.map(imageMissing)])
   faultPoint('annotate-recorded')
   await clearAnnotatorProblem(db, began)
-}
-
-function booksOf(db: Db, { rules, journal }: NonNullable<AnnotateDeps['spending']>, videoId: string): CallBooks {
-  return openBooks(db, { rules, videoId, settle: (id, call) => journal.settle(id, videoId, call) })
 }
 
 function recordAnswers({ db, annotator }: AnnotateDeps, { id, revision }: VideoRow, list: FrameAnnotation[]) {

@@ -10,7 +10,6 @@ import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
-import type { AnswerCache } from '../vision/model/answer.ts'
 
 export interface ConfiguredAnnotator {
   annotator: Annotator
@@ -24,8 +23,6 @@ export interface AnnotatorParts {
   redis: Redis
   /** Separates the limits of installations that share a Redis. */
   prefix: string
-  /** Where answers are kept (default: PostgreSQL). */
-  answers?: AnswerCache
   /** Tests: replaces the measuring annotator, whose models take seconds to load. */
   measuring?: Annotator
 }
@@ -57,7 +54,7 @@ export function openMeasuring(languages: ReadingLanguages): Annotator {
 /** A model behind the configured endpoint, within the limits that all processes share. */
 async function openModel(
   vision: VisionConfig,
-  { db, redis, prefix, answers }: Omit<AnnotatorParts, 'config'>,
+  { db, redis, prefix }: Omit<AnnotatorParts, 'config'>,
 ): Promise<Annotator> {
   // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
   const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
@@ -70,7 +67,7 @@ async function openModel(
     reasoningEffort,
     builds,
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
-    cache: answers ?? answerCache(db),
+    cache: answerCache(db),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
   })
 }

@@ -14,7 +14,6 @@ import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { ingestVideo } from './ingest-video.ts'
 import { measureDraft } from './measure-draft.ts'
-import type { PaidJournal } from './paid-journal.ts'
 
 export interface HandlerDeps {
   config: Config
@@ -22,7 +21,6 @@ export interface HandlerDeps {
   store: MediaStore
   extract: typeof extractInChild
   annotator: ConfiguredAnnotator
-  journal: PaidJournal
   activeAnnotator: () => Promise<AnnotatorTarget>
   logger: Logger
   faultPoint: FaultPoint
@@ -30,11 +28,6 @@ export interface HandlerDeps {
 
 export function scratchRootOf({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'scratch')
-}
-
-/** Paid answers that PostgreSQL could not take yet. Not in the scratch folder, which is swept. */
-export function paidFolderOf({ dataDir }: Pick<Config, 'dataDir'>): string {
-  return join(dataDir, 'paid-answers')
 }
 
 /** The handler of each job in the catalogue. */
@@ -68,7 +61,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       annotator,
       logger,
       faultPoint,
-      spending: config.vision && { rules: config.vision, journal: deps.journal },
+      spending: config.vision,
     }),
     'remove-media': removeMedia({ db, store }),
   }

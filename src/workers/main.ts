@@ -20,9 +20,8 @@ import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.t
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
 import { tellStep } from './fault-point.ts'
-import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
+import { createHandlers, scratchRootOf } from './handlers.ts'
 import { openWorkerMetrics } from './metrics.ts'
-import { openPaidJournal } from './paid-journal.ts'
 import { startPeriodicTasks } from './periodic.ts'
 import { openProjection } from './projection.ts'
 import { openWebhooks } from './webhooks.ts'
@@ -69,17 +68,14 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const queues = openQueues({ url: redisUrl, prefix, logger })
   const store = options.store ?? openMediaStore(config)
   await sweepScratch(scratchRootOf(config))
-  const journal = await openPaidJournal({ db, folder: paidFolderOf(config), logger })
-  const answering = { config, db, redis: queues.redis, prefix, answers: journal.answers }
   const annotator: ConfiguredAnnotator = options.annotator
     ? { annotator: options.annotator }
-    : await openConfiguredAnnotator({ ...answering, measuring: options.measuring })
+    : await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring })
   await seedTechniques(db, TECHNIQUE_SEED)
-  await journal.flush()
   if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator.annotator
 
-  const deps = { config, db, queues, store, annotator, journal, activeAnnotator, logger, faultPoint: tellStep }
+  const deps = { config, db, queues, store, annotator, activeAnnotator, logger, faultPoint: tellStep }
   const handlers = createHandlers({ ...deps, extract: options.extract ?? extractInChild })
   const capacity = { cores: availableParallelism(), modelCalls: config.vision?.concurrency }
   const metrics = openWorkerMetrics(deps)

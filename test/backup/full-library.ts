@@ -11,7 +11,7 @@ import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
-import { reserveCall, settleCall } from '../../src/library/annotator/vision-spending.ts'
+import { openBooks } from '../../src/library/annotator/vision-spending.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
@@ -119,9 +119,9 @@ async function cutIntoShots(db: Db, id: string): Promise<void> {
 }
 
 async function payForModel(db: Db, { id, frameIds }: { id: string; frameIds: string[] }): Promise<void> {
-  const call = await reserveCall(db, RULES, { videoId: id, frames: 1 })
+  const call = await openBooks(db, RULES, id).reserve(1)
   const usage = { inputTokens: 900, cachedTokens: 0, outputTokens: 90, costUsd: 0.001, durationMs: 700 }
-  await settleCall(db, call, id, { model: RULES.model, frameIds: frameIds.slice(0, 1), ...usage, outcome: 'ok' })
+  await call.settle({ model: RULES.model, frameIds: frameIds.slice(0, 1), ...usage, outcome: 'ok' })
   const key = { imageSha256: 'a'.repeat(64), model: RULES.model, promptVersion: 'p1' }
   await answerCache(db).set(key, { caption: 'An airship, paid for.' } as never)
 }

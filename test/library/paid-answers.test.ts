@@ -1,12 +1,9 @@
-import { readdir } from 'node:fs/promises'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
-import { paidFolderOf } from '../../src/workers/handlers.ts'
 import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
 import { useClosing } from '../support/closing.ts'
-import { startCutOff } from '../support/cut-off.ts'
-import type { FakeCall, FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
+import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { addVideo, countOf, extractFromNumber, videoRow } from './support.ts'
@@ -15,17 +12,16 @@ import { measuring, openVisionService } from './vision-service.ts'
 let service: Service
 const close = useClosing()
 
-/** A service without a worker, and workers whose PostgreSQL can go away. */
+/** A service without a worker, and workers of the test. */
 async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
   const opened = await openVisionService(close, { fake, env, worker: false })
   const { endpoint } = opened
   service = opened.service
-  const postgres = close(await startCutOff(service.stores.databaseUrl))
   const { config, logger, stores } = service
-  const { redisUrl, prefix } = stores
+  const { databaseUrl, redisUrl, prefix } = stores
   async function work(): Promise<OpenWorker> {
     const worker = await openWorker({
-      ...{ config, databaseUrl: postgres.url, redisUrl, prefix, logger, measuring },
+      ...{ config, databaseUrl, redisUrl, prefix, logger, measuring },
       ...{ extract: extractFromNumber, reconcileMs: 3_600_000, pollMs: 20, lockMs: 2_000 },
     })
     let stopped: Promise<void> | undefined
@@ -36,61 +32,15 @@ async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
     close({ [Symbol.asyncDispose]: () => stop(5_000) })
     return { ...worker, stop }
   }
-  return { endpoint, postgres, work }
+  return { endpoint, work }
 }
 
-const keptFiles = async () => (await readdir(paidFolderOf(service.config)).catch(() => [])).length
 const outcomes = async () =>
   (
     await service.stores.db.execute<{ outcome: string; cost: number }>(
       sql`select outcome, cost_usd as cost from vision_calls order by id`,
     )
   ).rows
-
-/** Near-identical frames share an answer. One frame: 500 tokens in, 180 out; and 2000 for the call. */
-const costOf = ({ names }: FakeCall) => (2_000 + names.length * (500 + 180 * 10)) / 1e6
-
-test('answers that come while PostgreSQL is away are booked and kept, and asked for once', async () => {
-  const answer = Promise.withResolvers<void>()
-  const { endpoint, postgres, work } = await open({ replace: () => answer.promise.then(() => undefined) })
-  let asked = 0
-  const worker = await work()
-  const video = await addVideo(service, 8)
-  await until(async () => (await outcomes()).length === 1)
-  asked = endpoint.calls.length
-  postgres.cut()
-  answer.resolve()
-  await until(async () => (await keptFiles()) === (endpoint.calls[0]?.names.length ?? 99) + 1)
-  postgres.restore()
-  await worker.drain()
-  expect(asked).toBe(0)
-  expect(endpoint.calls).toHaveLength(1)
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  expect(await outcomes()).toEqual([{ outcome: 'ok', cost: costOf(endpoint.calls[0]!) }])
-  expect(await keptFiles()).toBe(0)
-})
-
-test('and so when the process ends before PostgreSQL is back: the next one books and keeps them', async () => {
-  const answer = Promise.withResolvers<void>()
-  const { endpoint, postgres, work } = await open({ replace: () => answer.promise.then(() => undefined) })
-  const first = await work()
-  const video = await addVideo(service, 8)
-  await until(async () => (await outcomes()).length === 1)
-  postgres.cut()
-  answer.resolve()
-  await until(async () => (await keptFiles()) === (endpoint.calls[0]?.names.length ?? 99) + 1)
-  await first.stop(5_000)
-  postgres.restore()
-  await service.stores.redis.flushdb()
-  const second = await work()
-  await until(async () => {
-    await second.drain()
-    return (await videoRow(service, video))?.status === 'ready'
-  })
-  expect(endpoint.calls).toHaveLength(1)
-  expect(await outcomes()).toEqual([{ outcome: 'ok', cost: costOf(endpoint.calls[0]!) }])
-  expect(await keptFiles()).toBe(0)
-})
 
 test('a stopping worker waits for the answer it has paid for', async () => {
   const answer = Promise.withResolvers<void>()

@@ -19,25 +19,17 @@ const BUDGET_WAIT_MS = 10 * 60_000
 /** Tokens of a call before the first is known: the instructions, one picture and one answer. */
 const TOKENS_GUESSED = { base: 2_500, picture: 1_000, answer: 250 }
 
-export interface BooksOptions {
-  rules: SpendingRules
-  /** The video that the calls are about. */
-  videoId: string
-  /** Settles a reserved call (default: now, in the database). */
-  settle?: (id: number, call: AnnotatorCall) => Promise<void>
-}
-
 /**
  * The books of one video's calls. Each call reserves its expected cost before it is sent and until its real cost is
  * known, across all processes. So concurrent calls cannot each spend the rest of a budget. A call without an answer
  * keeps its reservation, because it may be charged.
  */
-export function openBooks(db: Db, { rules, videoId, settle }: BooksOptions): CallBooks {
+export function openBooks(db: Db, rules: SpendingRules, videoId: string): CallBooks {
   return {
     async reserve(frameCount) {
       const id = await reserveCall(db, rules, { videoId, frames: frameCount })
       return {
-        settle: (call) => (settle ? settle(id, call) : settleCall(db, id, videoId, call)),
+        settle: (call) => settleCall(db, id, videoId, call),
         release: () => releaseCall(db, id),
       }
     },
@@ -48,7 +40,7 @@ export function openBooks(db: Db, { rules, videoId, settle }: BooksOptions): Cal
  * Reserves the expected cost of a call, and returns the reservation's number.
  * @throws AnnotatorUnavailable `budget_spent` `misconfigured`, VideoBudgetSpent
  */
-export async function reserveCall(
+async function reserveCall(
   db: DbOrTx,
   rules: SpendingRules,
   { videoId, frames }: { videoId: string; frames: number },
@@ -116,7 +108,7 @@ async function expectedCost(tx: DbOrTx, rules: SpendingRules, frames: number): P
 }
 
 /** Replaces a reservation by the call's real cost and appends the event. Settling twice changes nothing. */
-export async function settleCall(db: Db, id: number, videoId: string, call: AnnotatorCall): Promise<void> {
+async function settleCall(db: Db, id: number, videoId: string, call: AnnotatorCall): Promise<void> {
   const { inputTokens, cachedTokens, outputTokens, costUsd, outcome } = call
   const frames = call.frameIds.length
   const durationMs = Math.round(call.durationMs)

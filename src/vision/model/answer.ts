@@ -190,7 +190,7 @@ export interface AnswerCache {
   set(key: AnswerKey, answer: CachedAnswer): Promise<void>
 }
 
-export interface AnswerKey {
+interface AnswerKey {
   imageSha256: string
   model: string
   promptVersion: string
