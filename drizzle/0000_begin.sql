@@ -297,7 +297,6 @@ CREATE TABLE "frames" (
 	"height" integer NOT NULL,
 	"image_key" text NOT NULL,
 	"thumb_key" text NOT NULL,
-	"build_key" text,
 	"loop_key" text,
 	"image_bytes" integer NOT NULL,
 	"image_sha256" text NOT NULL,
@@ -625,7 +624,6 @@ CREATE INDEX "events_time_idx" ON "events" USING brin ("time") WITH (autosummari
 CREATE INDEX "annotations_proposed_idx" ON "annotations" USING btree ("proposed_technique") WHERE proposed_technique is not null;--> statement-breakpoint
 CREATE INDEX "frames_image_key_idx" ON "frames" USING btree ("image_key");--> statement-breakpoint
 CREATE INDEX "frames_thumb_key_idx" ON "frames" USING btree ("thumb_key");--> statement-breakpoint
-CREATE INDEX "frames_build_key_idx" ON "frames" USING btree ("build_key") WHERE build_key is not null;--> statement-breakpoint
 CREATE INDEX "frames_loop_key_idx" ON "frames" USING btree ("loop_key") WHERE loop_key is not null;--> statement-breakpoint
 CREATE INDEX "frames_kind_idx" ON "frames" USING btree ("kind");--> statement-breakpoint
 CREATE INDEX "frames_tone_idx" ON "frames" USING btree ("tone");--> statement-breakpoint

@@ -57,7 +57,6 @@ const Env = z.object({
   VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   VISION_PRICE_IN: z.coerce.number().min(0).optional(),
   VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
-  VISION_BUILDS: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
   VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
   VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
   READS: z.enum(['open', 'members'], 'must be open or members').default('open'),
@@ -194,8 +193,6 @@ function visionOf(e: z.infer<typeof Env>) {
     /** US dollars per million tokens. */
     priceIn: e.VISION_PRICE_IN,
     priceOut: e.VISION_PRICE_OUT,
-    /** A frame is sent with two small pictures of its build-up. */
-    builds: e.VISION_BUILDS === '1',
     /** US dollars. */
     budgetPerVideo: e.VISION_BUDGET_VIDEO,
     budgetPerDay: e.VISION_BUDGET_DAY,

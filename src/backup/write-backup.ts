@@ -125,7 +125,7 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
 
 /** SQL: the keys of all files that rows name. */
 const NAMED_FILES = `
-  select key from frames, unnest(array[image_key, thumb_key, build_key, loop_key]) key where key is not null
+  select key from frames, unnest(array[image_key, thumb_key, loop_key]) key where key is not null
    union select upload_key from videos where upload_key is not null`
 
 /** Files that are listed together. */

@@ -14,16 +14,16 @@ export function imageNamesOf(frameId: string, imageSha256: string): { image: str
   return imagePair(`${frameId}-${imageSha256.slice(0, 8)}`)
 }
 
-/** The media-store key of what a frame may have beside its images: a picture of its build-up, a loop of its motion. */
-export function extraKeyOf(frameId: string, kind: 'build' | 'loop', sha256: string): string {
-  return imageKeysOf(frameId, sha256).image.replace(/\.webp$/, `-${kind}.webp`)
+/** The media-store key of the loop that a frame may have beside its images. */
+export function loopKeyOf(frameId: string, sha256: string): string {
+  return imageKeysOf(frameId, sha256).image.replace(/\.webp$/, '-loop.webp')
 }
 
 function imagePair(base: string): { image: string; thumb: string } {
   return { image: `${base}.webp`, thumb: `${base}-480.webp` }
 }
 
-const PUBLIC_NAME = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480|-build|-loop)?\.webp$/
+const PUBLIC_NAME = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480|-loop)?\.webp$/
 
 /** The media-store key of a public image name; undefined for any other name. */
 export function toImageKey(name: string): string | undefined {

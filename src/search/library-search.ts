@@ -49,8 +49,6 @@ export interface ShownFrame extends ChosenValues {
   palette: string[]
   image_path: string
   thumb_path: string
-  /** Two states of its build-up, side by side. */
-  build_path?: string
   /** Two seconds of its motion, animated. */
   loop_path?: string
   placeholder: string

@@ -58,7 +58,7 @@ export function openPictureSigner(db: Db, now: () => number = Date.now): Picture
   }
 }
 
-const PICTURE_FIELDS = new Set(['image_path', 'thumb_path', 'build_path', 'loop_path'])
+const PICTURE_FIELDS = new Set(['image_path', 'thumb_path', 'loop_path'])
 const SIGNED = [
   'search',
   'frames',

@@ -21,8 +21,6 @@ export interface FrameToAnnotate {
   reason: string
   /** The rest that it was taken from; absent or null where none is known. */
   rest?: FrameRest | null
-  /** Small pictures of two states of its build-up side by side: a WebP file. */
-  build?: Buffer | null
 }
 
 export interface VideoContext {

@@ -18,19 +18,13 @@ export function frameCard(frame: ShownFrame, n: number, { storyboard = false } =
   const kind = storyboard && html` class="${frame.kind}" id="t-${frame.id}"`
   return html`<li${kind}><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
 id="f-${frame.id}"${loopOf(frame)}
->${thumb(frame, { n, alt: altOf(frame) })}${storyboard && buildOf(frame)}<span class="credit"><span
+>${thumb(frame, { n, alt: altOf(frame) })}<span class="credit"><span
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span></a></li>`
 }
 
 /** The attribute by which scripts find and play its loop. */
 export function loopOf({ loop_path: path }: ShownFrame): Html | false {
   return path !== undefined && html` data-loop="${path}"`
-}
-
-/** The states before it, shown while a person points at it, where it has no loop. Until then nothing is loaded. */
-function buildOf({ build_path: path, loop_path: loop, width, height }: ShownFrame): Html | undefined {
-  if (path === undefined || loop !== undefined) return undefined
-  return html`<img class="build" src="${path}" alt="" width="${2 * width}" height="${height}" loading="lazy">`
 }
 
 /** Frames in a grid of their own. `from`: the place of the first, below the top of a page. */

@@ -169,7 +169,6 @@ async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnot
     phash: row.phash,
     reason: row.reason,
     rest: row.rest,
-    build: (row.buildKey !== null && (await store.get(row.buildKey))) || null,
   }
 }
 

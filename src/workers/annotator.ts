@@ -58,14 +58,13 @@ async function openModel(
 ): Promise<Annotator> {
   // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
   const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
-  const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut, builds } = vision
+  const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
   return openModelAnnotator({
     baseUrl,
     model,
     // Local servers need no key, but the client rejects an empty one.
     apiKey: apiKey ?? 'none',
     reasoningEffort,
-    builds,
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answerCache(db),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },

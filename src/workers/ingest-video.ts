@@ -4,7 +4,7 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { frameIdOf } from '../library/ids.ts'
 import { recordExtraction } from '../library/videos/extraction.ts'
 import { beginVideo, recordFailure, recordProgress, refundAttempt } from '../library/videos/lifecycle.ts'
-import { extraKeyOf, imageKeysOf } from '../media/image-name.ts'
+import { imageKeysOf, loopKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction } from '../video/extract/extract.ts'
@@ -64,9 +64,7 @@ async function storeImages(
     const keys = imageKeysOf(id, frame.imageSha256)
     await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
     await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
-    for (const kind of ['build', 'loop'] as const) {
-      const extra = frame[kind]
-      if (extra) await store.put(extraKeyOf(id, kind, extra.sha256), await readFile(extra.path), 'image/webp')
-    }
+    const { loop } = frame
+    if (loop) await store.put(loopKeyOf(id, loop.sha256), await readFile(loop.path), 'image/webp')
   }
 }

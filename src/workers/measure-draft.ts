@@ -75,7 +75,7 @@ async function readFrames(
     const asked = await Promise.all(
       some.map(async ({ tMs, imagePath, ...frame }, n) => {
         const image = await readFile(imagePath)
-        return { ...frame, id: String(from + n), tSec: tMs / 1000, image, build: null }
+        return { ...frame, id: String(from + n), tSec: tMs / 1000, image }
       }),
     )
     const context = { id, title, author: null, durationSec: probe.durationSec }

@@ -68,7 +68,7 @@ export async function seedWithImages(db: Db, media: MediaStore, seed: SeedVideo 
 
 export async function imageKeys(db: Db, videoId: string): Promise<string[]> {
   const { rows } = await db.$client.query<{ keys: (string | null)[] }>(
-    'select array[image_key, thumb_key, build_key, loop_key] as keys from frames where video_id = $1 order by id',
+    'select array[image_key, thumb_key, loop_key] as keys from frames where video_id = $1 order by id',
     [videoId],
   )
   return rows.flatMap(({ keys }) => keys.filter((key) => key !== null))

@@ -50,7 +50,6 @@ function extractionOf(n: 1 | 2): Extraction {
         imageSha256: `${n}`.repeat(64),
         thumbPath: '',
         loop: n === 1 ? { path: '', sha256: `${n}`.repeat(64) } : null,
-        build: n === 1 ? null : { path: '', sha256: `${n}`.repeat(64) },
       },
     ],
   }

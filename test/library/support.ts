@@ -111,7 +111,6 @@ export async function extractFromNumber({ file, scratchDir, signal, loops }: Ext
       imageBytes: image.length,
       imageSha256: createHash('sha256').update(image).digest('hex'),
       thumbPath: imagePath,
-      build: n === 0 ? { path: imagePath, sha256: sha256('build', image) } : null,
       loop: loops && n % 4 === 1 ? { path: imagePath, sha256: sha256('loop', image) } : null,
     })
   }

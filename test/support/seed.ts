@@ -5,7 +5,7 @@ import { techniques } from '../../src/db/schema/techniques.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvents } from '../../src/events/append.ts'
 import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
-import { extraKeyOf, imageKeysOf } from '../../src/media/image-name.ts'
+import { imageKeysOf, loopKeyOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 
 export interface SeedFrame {
@@ -162,8 +162,7 @@ export function toFrameRow(
     ground: frame.ground ?? null,
     imageKey: keys.image,
     thumbKey: keys.thumb,
-    buildKey: null,
-    loopKey: frame.loop ? extraKeyOf(id, 'loop', hash) : null,
+    loopKey: frame.loop ? loopKeyOf(id, hash) : null,
     imageBytes: 40_000,
     imageSha256: hash,
     placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',

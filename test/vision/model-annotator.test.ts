@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import type { AnswerCache, CachedAnswer } from '../../src/vision/model/answer.ts'
@@ -38,28 +37,6 @@ test(
     expect(body.messages[1].content[0].text).toContain(JSON.stringify(video.title))
   },
 )
-
-test('with builds a frame is sent with its earlier states before it, and its answers are kept apart', async () => {
-  const strip = await sharp({ create: { width: 480, height: 135, channels: 3, background: '#fff' } })
-    .webp()
-    .toBuffer()
-  const [first, second] = await toFrames(2)
-  const frames = [
-    { ...first!, build: strip },
-    { ...second!, build: Buffer.from('no picture') },
-  ]
-  const partsOf = async (builds: boolean) => {
-    await using run = await start({}, { builds })
-    const { annotations } = await run.annotate(frames)
-    expect(annotations.map(({ status }) => status)).toEqual(['annotated', 'annotated'])
-    const { content } = run.endpoint.calls[0]!.body.messages[1]
-    return { version: run.annotator.version, parts: content.slice(1).map((part: { text?: string }) => part.text ?? '') }
-  }
-  const [off, on] = [await partsOf(false), await partsOf(true)]
-  expect(off.parts).toEqual(['f1:', '', 'f2:', ''])
-  expect(on.parts).toEqual([expect.stringContaining('Before f1'), '', 'f1:', '', 'f2:', ''])
-  expect(on.version).not.toBe(off.version)
-})
 
 test('the system message is the same for every call and holds nothing of the video', async () => {
   await using run = await start()

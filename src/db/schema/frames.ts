@@ -59,8 +59,6 @@ export const frames = pgTable(
     height: integer().notNull(),
     imageKey: text('image_key').notNull(),
     thumbKey: text('thumb_key').notNull(),
-    /** Two states of its build-up, side by side. Null where nothing was built up. */
-    buildKey: text('build_key'),
     /** Two seconds of its motion, animated. Null where little moves, and of all but the liveliest of its film. */
     loopKey: text('loop_key'),
     imageBytes: integer('image_bytes').notNull(),
@@ -126,7 +124,6 @@ export const frames = pgTable(
     check('frames_instant', sql`t_ms >= 0 and sample_ms >= 0`),
     index('frames_image_key_idx').on(t.imageKey),
     index('frames_thumb_key_idx').on(t.thumbKey),
-    index('frames_build_key_idx').on(t.buildKey).where(sql`build_key is not null`),
     index('frames_loop_key_idx').on(t.loopKey).where(sql`loop_key is not null`),
     index('frames_kind_idx').on(t.kind),
     index('frames_tone_idx').on(t.tone),

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { extraKeyOf, imageKeysOf } from '../../media/image-name.ts'
+import { imageKeysOf, loopKeyOf } from '../../media/image-name.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { findSource } from '../../video/source/source.ts'
@@ -74,7 +74,7 @@ function toFrameRow(
   frame: Extraction['frames'][number],
   { by, at }: { by: string; at: string },
 ): ExtractedFrame {
-  const { imagePath: _, thumbPath: __, build, loop, ...told } = frame
+  const { imagePath: _, thumbPath: __, loop, ...told } = frame
   const id = frameIdOf(videoId, told.tMs)
   const keys = imageKeysOf(id, told.imageSha256)
   const measured = { source: 'measured' as const, confidence: 1, by, at }
@@ -85,8 +85,7 @@ function toFrameRow(
     sampleMs: told.tMs,
     imageKey: keys.image,
     thumbKey: keys.thumb,
-    buildKey: build && extraKeyOf(id, 'build', build.sha256),
-    loopKey: loop && extraKeyOf(id, 'loop', loop.sha256),
+    loopKey: loop && loopKeyOf(id, loop.sha256),
     toneProvenance: measured,
     kindProvenance: { ...measured, source: 'rule' },
   }
@@ -119,7 +118,7 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
         set: overwritten(),
         setWhere: sql`frames.image_sha256 <> excluded.image_sha256
           or frames.kind <> excluded.kind or frames.reason <> excluded.reason
-          or frames.rest is distinct from excluded.rest or frames.build_key is distinct from excluded.build_key
+          or frames.rest is distinct from excluded.rest
           or frames.loop_key is distinct from excluded.loop_key`,
       })
 }

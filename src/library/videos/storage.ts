@@ -87,7 +87,7 @@ async function namedKeys(db: DbOrTx, keys: readonly string[]): Promise<Set<strin
   const { rows } = await db.execute<{ key: string }>(sql`
     with k as (select unnest(${sql.param([...keys])}::text[]) as key)
     select key from k where exists (select 1 from frames f
-                                     where key in (f.image_key, f.thumb_key, f.build_key, f.loop_key))
+                                     where key in (f.image_key, f.thumb_key, f.loop_key))
                          or exists (select 1 from videos v where v.upload_key = key)`)
   return new Set(rows.map((row) => row.key))
 }
@@ -96,7 +96,7 @@ async function* keysOfRecord(db: Db): AsyncIterable<string> {
   let after = ''
   for (;;) {
     const { rows } = await db.execute<{ id: string; keys: string[] }>(
-      sql`select id, array_remove(array[image_key, thumb_key, build_key, loop_key], null) as keys
+      sql`select id, array_remove(array[image_key, thumb_key, loop_key], null) as keys
             from frames where id > ${after} order by id limit ${BATCH}`,
     )
     for (const { keys } of rows) yield* keys

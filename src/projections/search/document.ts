@@ -57,7 +57,6 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     palette: row.palette,
     image_path: `/media/${names.image}`,
     thumb_path: `/media/${names.thumb}`,
-    ...(row.buildKey === null ? {} : { build_path: `/media/${toImageName(row.buildKey)}` }),
     ...(row.loopKey === null ? {} : { loop_path: `/media/${toImageName(row.loopKey)}` }),
     placeholder: row.placeholder,
     width: row.width,

@@ -1,9 +1,7 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { compareEdges, countEdges, isBlank } from '../shots/compare.ts'
-import type { FrameFeatures } from '../shots/features.ts'
-import { changedBlocks, HELD_MS, isBrief, isDrawn, isHalt, isPartOf, LIMITS, relate } from './drawn-pictures.ts'
+import { changedBlocks, HELD_MS, isBrief, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
-import { shrinkPicture, type YuvPicture } from './measure.ts'
 
 /**
  * A stretch of a drawn shot in which the picture is complete and at rest. States that are only steps of a build-up are
@@ -12,8 +10,6 @@ import { shrinkPicture, type YuvPicture } from './measure.ts'
 interface Composition extends FrameRest {
   /** The fullest picture of its rest. */
   candidate: PickCandidate
-  /** States that may have been steps of its build-up. */
-  before: readonly BuildStep[]
   /** It stood for an instant only, and went over into what came next. */
   isPassing: boolean
 }
@@ -31,8 +27,6 @@ export interface CompositionFinder {
   /** The instant since which nothing has rested; null while it rests. */
   restlessSinceMs: number | null
   hasRested: boolean
-  /** States since the last rest. */
-  growing: readonly BuildStep[]
   /** Compositions that no later still can change. */
   found: Composition[]
   /** Rests that are no compositions. */
@@ -60,7 +54,7 @@ const DRIFT_MS = 400
 
 export function createCompositionFinder(): CompositionFinder {
   const nothing = { previous: null, rest: null, open: null, fullest: null, restlessSinceMs: null }
-  return { ...nothing, liveliest: 0, hasRested: false, growing: [], found: [], passedOver: [] }
+  return { ...nothing, liveliest: 0, hasRested: false, found: [], passedOver: [] }
 }
 
 /** Whether the picture of this still may yet be picked. */
@@ -79,7 +73,7 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   if (isBlank(still.features)) {
     closeRest(finder)
     giveUpOpen(finder)
-    Object.assign(finder, { previous: null, fullest: null, liveliest: 0, restlessSinceMs: still.tMs, growing: [] })
+    Object.assign(finder, { previous: null, fullest: null, liveliest: 0, restlessSinceMs: still.tMs })
     return
   }
   const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
@@ -94,7 +88,6 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   if (isHeld(still)) finder.rest = startRest(still, { builtFromMs: finder.restlessSinceMs, isCalmOnly: true })
   if (before) finder.liveliest = Math.max(finder.liveliest, step)
   const edges = countEdges(still.features.picture)
-  finder.growing = addStep(finder.growing, stepOf(still, edges))
   if (!finder.fullest || edges >= LIMITS.nearlyFull * finder.fullest.edges)
     finder.fullest = { candidate: still, edges: Math.max(edges, finder.fullest?.edges ?? 0) }
 }
@@ -156,8 +149,7 @@ function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   const { fromMs, toMs } = isOne ? last.held : { fromMs: rest.fromMs, toMs: last.tMs }
   const candidate = choose(members, toMs - fromMs)
   const edges = countEdges(candidate.features.picture)
-  const before = finder.growing
-  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing, before })
+  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing })
 }
 
 /** The fullest picture of a stretch that never rested, where it shows more than the rest before. */
@@ -176,14 +168,12 @@ function closeRestless(finder: CompositionFinder): void {
     steps: 0,
     isAtRest: false,
     isPassing: false,
-    before: finder.growing,
   }
   if (!finder.open || relate(finder.open, shown) === 'grows') settle(finder, shown)
 }
 
 function settle(finder: CompositionFinder, next: Composition): void {
   const { open } = finder
-  finder.growing = []
   if (open) {
     const relation = relate(open, next)
     if (relation === 'leaves') {
@@ -197,7 +187,6 @@ function settle(finder: CompositionFinder, next: Composition): void {
       next.builtFromMs = open.builtFromMs
       if (relation === 'same' && next.fromMs - open.toMs <= CONTIGUOUS_MS) next.fromMs = open.fromMs
       next.isPassing &&= open.isPassing && isBrief(next)
-      next.before = [stepOf(open.candidate, open.edges), ...next.before].reduce(addStep, open.before)
     }
   }
   finder.open = next
@@ -242,42 +231,4 @@ function isHeld({ held }: PickCandidate): boolean {
 function isCutOff(still: PickCandidate, next: PickCandidate): boolean {
   const { edges, kept } = compareEdges(still.features.picture, next.features.picture)
   return kept < edges / 2
-}
-
-/** A state of a build-up: a small picture of it. Its full picture is given back. */
-interface BuildStep {
-  features: FrameFeatures
-  edges: number
-  small: YuvPicture
-}
-
-/** Width of a step's picture. */
-const STEP_WIDTH = 240
-/** States that are remembered of one build-up. */
-const MOST = 12
-/** A state that shows more of the whole is no step of its own. */
-const NEARLY_WHOLE = 0.92
-
-function stepOf({ features, picture }: Pick<PickCandidate, 'features' | 'picture'>, edges: number): BuildStep {
-  return { features, edges, small: shrinkPicture(picture, STEP_WIDTH) }
-}
-
-/** Adds a state. When there are many, every second one is forgotten. */
-function addStep(steps: readonly BuildStep[], step: BuildStep): BuildStep[] {
-  const all = [...steps, step]
-  return all.length <= MOST ? all : all.filter((_, n) => n % 2 === 0)
-}
-
-/** At most two states, in their order: about a third and two thirds of what the whole shows. */
-export function chooseSteps(steps: readonly BuildStep[], whole: Omit<BuildStep, 'small'>): YuvPicture[] {
-  // Until the barest state something else was leaving.
-  const barest = Math.min(...steps.map(({ edges }) => edges))
-  const grown = steps.slice(steps.findLastIndex(({ edges }) => edges === barest))
-  const parts = grown.filter(
-    ({ edges, features }) => edges < NEARLY_WHOLE * whole.edges && isPartOf(features, whole.features),
-  )
-  const nearest = (share: number) =>
-    parts.toSorted((a, b) => Math.abs(a.edges - share * whole.edges) - Math.abs(b.edges - share * whole.edges))[0]
-  const chosen = new Set([nearest(1 / 3), nearest(2 / 3)])
-  return parts.filter((step) => chosen.has(step)).map(({ small }) => small)
 }

@@ -84,7 +84,7 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
  * Whether the fuller picture shows all of the part: the part's edges stand there too, and where the pictures differ the
  * part has ground. A panel that changes its content keeps most edges of the whole, but few of those where it changed.
  */
-export function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
+function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
   const all = compareEdges(part.picture, whole.picture)
   if (all.kept < LIMITS.contained * all.edges) return false
   const changed = compareEdges(part.picture, whole.picture, LIMITS.changedBy)

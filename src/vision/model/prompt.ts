@@ -70,14 +70,9 @@ export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: An
 }
 
 /** What an answer depends on beside picture and model: the instructions and the vocabulary. */
-export function promptVersionOf(techniques: readonly TechniqueTerm[], builds = false): string {
+export function promptVersionOf(techniques: readonly TechniqueTerm[]): string {
   const digest = createHash('sha256').update(writeSystemPrompt(techniques, 'json_schema')).digest('hex')
-  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${suffixOf(builds)}`
-}
-
-/** What is shown beside the frames: part of every version. */
-export function suffixOf(builds = false): string {
-  return builds ? '+builds' : ''
+  return `${PROMPT_VERSION}-${digest.slice(0, 12)}`
 }
 
 /** The part that differs between calls. The title is data: quoted, shortened, on one line. */
