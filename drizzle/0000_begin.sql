@@ -429,26 +429,6 @@ CREATE TABLE "shots" (
 	CONSTRAINT "shots_bounds" CHECK (from_ms <= to_ms and clean_from_ms <= clean_to_ms)
 );
 --> statement-breakpoint
-CREATE TABLE "upload_parts" (
-	"upload_id" text NOT NULL,
-	"n" integer NOT NULL,
-	"bytes" integer NOT NULL,
-	CONSTRAINT "upload_parts_upload_id_n_pk" PRIMARY KEY("upload_id","n")
-);
---> statement-breakpoint
-CREATE TABLE "uploads" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text NOT NULL,
-	"filename" text NOT NULL,
-	"bytes" bigint NOT NULL,
-	"part_bytes" integer NOT NULL,
-	"sha256" text,
-	"details" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"video_id" text,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (3) with time zone NOT NULL
-);
---> statement-breakpoint
 CREATE TABLE "videos" (
 	"id" text PRIMARY KEY NOT NULL,
 	"source_key" text NOT NULL,
@@ -595,8 +575,6 @@ ALTER TABLE "techniques" ADD CONSTRAINT "techniques_moves_to_techniques_slug_fk"
 ALTER TABLE "drafts" ADD CONSTRAINT "drafts_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "films" ADD CONSTRAINT "films_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "upload_parts" ADD CONSTRAINT "upload_parts_upload_id_uploads_id_fk" FOREIGN KEY ("upload_id") REFERENCES "public"."uploads"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "uploads" ADD CONSTRAINT "uploads_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_attempts" ADD CONSTRAINT "webhook_attempts_delivery_id_webhook_deliveries_id_fk" FOREIGN KEY ("delivery_id") REFERENCES "public"."webhook_deliveries"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_endpoint_id_webhook_endpoints_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -636,8 +614,6 @@ CREATE INDEX "reannotations_video_idx" ON "reannotations" USING btree ("video_id
 CREATE UNIQUE INDEX "drafts_running_idx" ON "drafts" USING btree ("account_id") WHERE state in ('queued', 'fetching', 'measuring');--> statement-breakpoint
 CREATE INDEX "drafts_account_idx" ON "drafts" USING btree ("account_id","created_at");--> statement-breakpoint
 CREATE INDEX "drafts_expires_idx" ON "drafts" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "uploads_account_idx" ON "uploads" USING btree ("account_id","created_at");--> statement-breakpoint
-CREATE INDEX "uploads_expires_idx" ON "uploads" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "videos_status_idx" ON "videos" USING btree ("status","updated_at");--> statement-breakpoint
 CREATE INDEX "videos_added_idx" ON "videos" USING btree ("added_at","id");--> statement-breakpoint
 CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statement-breakpoint

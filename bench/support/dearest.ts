@@ -18,9 +18,6 @@ import {
   newDraft,
   newPerson,
   newSlug,
-  newUpload,
-  part,
-  putPart,
   type World,
 } from './world.ts'
 
@@ -280,18 +277,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   }),
   'POST /web/sign-out': async ({ db }) => ({ as: await newPerson(db) }),
   'POST /web/sign-out-everywhere': async ({ db }) => ({ as: await newPerson(db) }),
-  'POST /web/uploads': (_, n) => ({ form: { filename: `f${n}.mp4`, bytes: '1' } }),
-  'GET /web/uploads/:id': async (world) => ({ params: { id: await newUpload(world) } }),
-  'POST /web/uploads/:id/cancel': async (world) => ({ params: { id: await newUpload(world) } }),
-  'POST /web/uploads/:id/finish': async (world, n) => {
-    const id = await newUpload(world)
-    await putPart(world, id, n)
-    return { params: { id } }
-  },
-  'PUT /web/uploads/:id/parts/:n': async (world, n) => ({
-    params: { id: await newUpload(world), n: '0' },
-    init: { body: part(n), headers: { 'x-form': world.form } },
-  }),
   'POST /web/accounts/invite': () => ({ form: { email: `${randomUUID()}@example.org` } }),
   'POST /web/accounts/:id/plan': onAccount({ form: { plan: 'pro' } }),
   'POST /web/accounts/:id/disable': onAccount({ form: { disabled: '1' } }),

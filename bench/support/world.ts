@@ -12,7 +12,6 @@ import { saveFrames } from '../../src/library/collections/saves.ts'
 import { recordFilm, toFilmShots } from '../../src/library/films/films.ts'
 import { idArray } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
-import { openUpload } from '../../src/library/videos/uploads.ts'
 
 export interface World {
   db: Db
@@ -173,26 +172,6 @@ export async function newPerson(db: Db, role: 'member' | 'operator' = 'member') 
 /** A code that signs the owner of an address in. */
 export async function codeFor(db: Db, email: string): Promise<string> {
   return (await createSignInCode(db, { email, newPlan: null }))!.code
-}
-
-const PART = 4 * 1024 * 1024
-export const part = (n: number) => new Uint8Array(PART).fill(n + 1)
-
-export async function newUpload({ db, accountId }: World): Promise<string> {
-  await db.$client.query('delete from uploads')
-  const given = {
-    accountId,
-    filename: 'f.mp4',
-    bytes: PART,
-    maxBytes: PART,
-    details: { title: undefined, author: undefined },
-  }
-  return (await openUpload(db, given)).id
-}
-
-export async function putPart({ url, cookie, form }: World, id: string, n: number): Promise<void> {
-  const headers = { cookie, 'x-form': form }
-  await fetch(`${url}/web/uploads/${id}/parts/0`, { method: 'PUT', headers, body: part(50 + n) })
 }
 
 /** Receivers of events, which only the service can make. */

@@ -63,11 +63,6 @@ export interface ActionOptions<B extends z.ZodType> extends Priced<z.output<B>> 
   confirm?: (body: z.output<B>) => { title: string; body: Html; button: string }
 }
 
-interface UploadOptions extends Priced<Request> {
-  path: string
-  who: Who
-}
-
 interface FileOptions {
   path: string
   who: Who
@@ -80,8 +75,10 @@ type GivenFile = Omit<FormFile, 'fields'> & {
   fields: () => Promise<Record<string, string>>
 }
 
-/** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
-export type Done = { json: object; to: string } | { page: PersonPage; status?: number }
+/** JSON for scripts and a path for everyone else. */
+type Told = { json: object; to: string }
+/** What an action ends with: that, or a page. */
+export type Done = Told | { page: PersonPage; status?: number }
 
 export type PersonPage = Omit<Page, 'person' | 'viewer' | 'noIndex'> & { formTo?: string }
 
@@ -164,33 +161,21 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       })
     },
 
-    /** Takes a body of any kind, for scripts: the session's token is in `X-Form`. */
-    put(options: UploadOptions, act: (asked: Asked) => Promise<object>): void {
-      const { path, who } = options
-      router.guarded({ method: 'put', path, who }, paid, ours, async (req, res) => {
-        req.body = { form: req.get('X-Form') }
-        const asked = admit(who, await requireFormVisitor(db, cookie, req), { req, res })
-        await pay(asked, options, req, POINTS.write)
-        res.set('Cache-Control', 'no-store')
-        res.json(await act(asked))
-      })
-    },
-
-    /** A form with a file, paid by its bytes. Says where to go. The session's token comes with the other fields. */
-    file({ path, who, maxBytes }: FileOptions, act: (given: GivenFile) => Promise<string>): void {
+    /** A form with a file, paid by its bytes. The session's token comes with the other fields. */
+    file({ path, who, maxBytes }: FileOptions, act: (given: GivenFile) => Promise<Told>): void {
       router.guarded({ method: 'post', path, who }, paid, ours, async (req, res) => {
         const visitor = await requireVisitor(db, cookie, req)
         const bytes = Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes)
         const price = { cost: pointsForBytes(bytes), holds: 'uploads' } as const
         await pay(admit(who, visitor, { req, res }), price, req, POINTS.write)
-        res.set('Cache-Control', 'no-store').redirect(303, await receiveFile(req, visitor, act))
+        answerForm(req, res, await receiveFile(req, visitor, act))
       })
     },
   }
 }
 export type Actions = ReturnType<typeof openActions>
 
-function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => Promise<string>): Promise<string> {
+function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => Promise<Told>): Promise<Told> {
   const upload = ({ fields: sent, ...given }: FormFile) => {
     const fields = async () => {
       const { form, ...rest } = await sent

@@ -33,6 +33,9 @@ const STYLE_PARTS = [
   'docs',
 ]
 
+/** Of a package. */
+const FACE = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'
+
 export interface Assets {
   /** The address of an asset, which changes with its content. */
   url(name: string): string
@@ -120,18 +123,7 @@ function readAssets(): [name: string, body: Buffer][] {
   const styles = STYLE_PARTS.map((part) => readFileSync(`${folder}style/${part}.css`))
   return [
     ['style.css', Buffer.concat([...styles, Buffer.from(placeholderStyles())])],
-    ...readLibraries(),
+    ['inter.woff2', readFileSync(createRequire(import.meta.url).resolve(FACE))],
     ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
-  ]
-}
-
-/** Libraries of the pages, and their face. Each script names its origin in its first lines; this makes it a module. */
-function readLibraries(): [name: string, body: Buffer][] {
-  const { resolve } = createRequire(import.meta.url)
-  const read = (file: string) => readFileSync(resolve(file))
-  const module = (file: string, exported: string) => Buffer.concat([read(file), Buffer.from(`\n${exported}\n`)])
-  return [
-    ['inter.woff2', read('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
-    ['hash-wasm.js', module('hash-wasm/dist/sha256.umd.min.js', 'export const { createSHA256 } = globalThis.hashwasm')],
   ]
 }

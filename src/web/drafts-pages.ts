@@ -43,7 +43,7 @@ export function addDrafts(actions: Actions, deps: PageDeps): void {
   actions.file({ path: '/web/drafts/file', who, maxBytes }, async ({ file, filename, fields, accountId }) => {
     const title = async () => (await fields()).title
     const { id } = await submitDraftFile(db, store, file, { accountId, filename, maxBytes, title })
-    return `/drafts/${id}`
+    return { json: { id }, to: `/drafts/${id}` }
   })
 
   actions.action({ path: '/web/drafts/:id/delete', who: 'person' }, async ({ visitor, param }) => {

@@ -4,8 +4,7 @@ import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { sweepDrafts } from '../library/films/drafts.ts'
 import { backfillGrammar } from '../library/films/films.ts'
 import { finishMoves } from '../library/techniques/vocabulary.ts'
-import { checkFiles } from '../library/videos/storage.ts'
-import { sweepUploads } from '../library/videos/uploads.ts'
+import { checkFiles, freeUnfinished } from '../library/videos/storage.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { recountAnalytics } from '../projections/analytics.ts'
@@ -47,7 +46,7 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
     repeatEvery(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
     repeatEvery(60 * MINUTE, 'delete expired rows', logger, async () => {
       await deleteExpired(db)
-      await sweepUploads(db, store)
+      await freeUnfinished(store)
     }),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
     repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),

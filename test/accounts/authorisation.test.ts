@@ -296,11 +296,10 @@ async function signedIn({ role, plan }: { role: 'member' | 'operator'; plan: 'fr
       headers: {
         cookie: `session=${token}`,
         accept: 'application/json',
-        ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : { 'x-form': formToken(token) }),
+        ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
         ...headers,
       },
       ...(isForm ? { body: new URLSearchParams({ form: formToken(token), ...fields }).toString() } : {}),
-      ...(method === 'PUT' ? { body: 'part' } : {}),
     })
     return { status: response.status, text: await response.text() }
   }

@@ -73,7 +73,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'sign_in_links',
       'stored_answers',
       'removals',
-      'uploads',
       'drafts',
       'webhook_endpoints',
       'saves',
@@ -118,7 +117,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'sessions',
       'sign_in_links',
     ],
-    'uploads',
     'webhook_endpoints',
   ])
 
@@ -128,7 +126,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const left = await db.$client.query(
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
-      union all select 1 from removals where account_id = $1 union all select 1 from uploads where account_id = $1
+      union all select 1 from removals where account_id = $1
       union all select 1 from drafts where account_id = $1
       union all select 1 from sign_in_links where email = $2
       union all select 1 from webhook_endpoints where email = $2`,

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -84,30 +83,6 @@ test('a page that asks before a deed costs a read of each video, the deed a writ
   }
   expect(await price([])).toEqual([200, 2])
   expect(await price([['sure', '1']])).toEqual([409, 10])
-})
-
-test('joining an upload costs a point a megabyte, a repeat of it a write', async () => {
-  const { cookie, left, token } = await openPayer('uploads@example.org', 'operator')
-  const post = (path: string, fields: Record<string, string> = {}) =>
-    api.call(path, {
-      ...form({}, { cookie, accept: 'application/json' }),
-      body: new URLSearchParams({ form: token, ...fields }).toString(),
-    })
-  const file = await readFile('samples/relay-launch.mp4')
-  const { json } = await post('/web/uploads', { filename: 'relay.mp4', bytes: String(file.length) })
-  const sent = await fetch(`${api.url}/web/uploads/${json.upload.id}/parts/0`, {
-    method: 'PUT',
-    headers: { cookie, 'x-form': token },
-    body: file,
-  })
-  expect(sent.status).toBe(200)
-  const price = async () => {
-    const before = await left()
-    const { status } = await post(`/web/uploads/${json.upload.id}/finish`)
-    return [status, before - (await left()) - 5]
-  }
-  expect(await price()).toEqual([200, 5 + Math.ceil(file.length / 1024 ** 2)])
-  expect(await price()).toEqual([200, 5])
 })
 
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {

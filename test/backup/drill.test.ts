@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { Redis } from 'ioredis'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
@@ -12,7 +11,6 @@ import { replay } from '../../src/events/positions.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { findSession } from '../../src/library/accounts/sessions.ts'
-import { findUpload, finishUpload, openUpload, putPart } from '../../src/library/videos/uploads.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
@@ -95,9 +93,6 @@ test('a library that was backed up under writes and destroyed comes back whole, 
     await call('/api/favourites', { key, method: 'POST', body: { frameId } })
     await call(`${board}/frames/${frameId}`, { key, method: 'PUT', body: { note: `look at ${frameId}` } })
   }
-  const announced = { filename: 'long.mp4', bytes: LONG.length, maxBytes: LONG.length, details: {} }
-  const half = { accountId: person.id, id: (await openUpload(db, { accountId: person.id, ...announced })).id }
-  await putPart(db, media, { ...half, n: 0, body: Readable.from(LONG.subarray(0, PART)) })
   await library.drain()
   await untilReadable(db)
   await recountAnalytics(db)
@@ -142,7 +137,6 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const kept = await checksumsOf(url, WRITTEN)
   const own = await queryAt(url, `select * from board_items where board_id = '${made.board.id}' order by frame_id`)
   const images = await filesOf(openDiskStore(join(dataDir, 'store')))
-  for (const name of images.keys()) if (name.startsWith('parts/')) images.delete(name)
 
   // Destroy the cluster and the media store.
   await library[Symbol.asyncDispose]()
@@ -238,13 +232,6 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   await expectAccountGoesOn(again, full, operatorKey)
   // The board was made once, by the same request.
   expect((await again.call('/api/boards', first)).json.board.id).toBe(made.board.id)
-  // The second upload has lost its part with the media store, asks for it again, and ends.
-  await expect.poll(async () => (await findUpload(again.db, half)).received).toEqual([])
-  for (const n of [0, 1])
-    await putPart(again.db, again.media, { ...half, n, body: Readable.from(LONG.subarray(n * PART, (n + 1) * PART)) })
-  expect(await finishUpload(again.db, again.media, { ...half, maxBytes: LONG.length })).toMatchObject({
-    created: true,
-  })
   const { json: consumers } = await again.call('/api/events/consumers', { key: operatorKey })
   expect(consumers.consumers.map((one: { consumer: string }) => one.consumer)).toEqual(
     expect.arrayContaining(['analytics', 'dispatch', 'search', 'webhooks']),
@@ -259,9 +246,6 @@ const WRITTEN = [
   ...['boards', 'board_items', 'events', 'videos', 'frames', 'checkpoints', 'analytics_uses', 'analytics_figures'],
   ...['webhook_endpoints', 'webhook_deliveries', 'webhook_attempts', 'webhook_counts'],
 ]
-
-const PART = 4 * 1024 * 1024
-const LONG = Buffer.alloc(PART + 5, 'frames')
 
 const idOf = ({ headers }: Received) => headers['webhook-id']!
 

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
@@ -24,7 +22,6 @@ import { recordAnnotations } from '../../src/library/frames/record-annotations.t
 import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
-import { finishUpload, openUpload, putPart } from '../../src/library/videos/uploads.ts'
 import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
@@ -37,7 +34,6 @@ import { openWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { queryAt, seedWithImages } from './support.ts'
 
 const DAY = 86_400_000
-const UPLOADED = Buffer.from('a video that came in one part')
 const RULES = { model: 'paid-vl', priceIn: 1, priceOut: 1, budgetPerDay: 10, budgetPerVideo: 10 }
 
 /** What the drill asks for again after the restore. */
@@ -52,9 +48,7 @@ export interface FullLibrary {
 
 /** Gives every table a row, by what the service itself does. No worker may run yet. Adds seven images. */
 export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLibrary> {
-  const sourceKey = `sha256:${createHash('sha256').update(UPLOADED).digest('hex')}`
   const video = await seedWithImages(db, media, {
-    sourceKey,
     frames: [{ caption: 'a zeppelin' }, { caption: 'a zeppelin too' }, { caption: 'and its hangar', loop: true }],
   })
   const { id: accountId } = await createAccount(db, { email: 'everything@example.com', role: 'member', plan: 'pro' })
@@ -63,7 +57,6 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
   await describe(db, accountId, video)
   await cutIntoShots(db, video.id)
   await payForModel(db, video)
-  await uploadInParts(db, media, accountId)
   await measureDraft(db, media, accountId)
   const dead = await failForGood(db, accountId)
   await recountAnalytics(db)
@@ -124,13 +117,6 @@ async function payForModel(db: Db, { id, frameIds }: { id: string; frameIds: str
   await call.settle({ model: RULES.model, frameIds: frameIds.slice(0, 1), ...usage, outcome: 'ok' })
   const key = { imageSha256: 'a'.repeat(64), model: RULES.model, promptVersion: 'p1' }
   await answerCache(db).set(key, { caption: 'An airship, paid for.' } as never)
-}
-
-async function uploadInParts(db: Db, media: MediaStore, accountId: string): Promise<void> {
-  const announced = { accountId, filename: 'airship.mp4', bytes: UPLOADED.length, maxBytes: 1_000_000, details: {} }
-  const { id } = await openUpload(db, announced)
-  await putPart(db, media, { id, accountId, n: 0, body: Readable.from(UPLOADED) })
-  await finishUpload(db, media, { id, accountId, maxBytes: 1_000_000 })
 }
 
 async function measureDraft(db: Db, media: MediaStore, accountId: string): Promise<void> {

@@ -56,12 +56,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     ])
     await page.locator('.uploads li', { hasText: 'empty.mp4' }).getByText('empty: choose').waitFor()
     await page.locator('.uploads li', { hasText: 'photo.png' }).getByText('not a video').waitFor()
-    // The duplicate is told by its bytes, before one of them is sent.
-    const puts: string[] = []
-    page.on('request', (request) => void (request.method() === 'PUT' && puts.push(request.url())))
+    // The duplicate is told by its bytes, with the way to its video.
     await page.locator('#file').setInputFiles(sample('coffee-pour.mp4'))
-    await page.locator('.uploads li').nth(4).getByText('in the library already: coffee pour').waitFor()
-    expect(puts).toEqual([])
+    await page
+      .locator('.uploads li')
+      .nth(4)
+      .getByRole('link', { name: 'in the library already: coffee pour' })
+      .waitFor()
     await page.getByRole('button', { name: /Show 2 new/ }).click()
     await row('coffee pour').locator('.badge.ready').waitFor()
     await still('coffee pour').waitFor()
@@ -309,37 +310,36 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     expect(await page.getByRole('button', { name: /Disable/ }).count()).toBe(0)
   })
 
-  test('an upload that a reload cut off goes on with the parts that are missing', async () => {
+  test('an upload that a lost connection cut off is told, and Retry sends it again', async () => {
     const film = Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(10 * 1024 * 1024)])
     const file = join(folder, 'long-film.mp4')
     await writeFile(file, film)
-    const puts: string[] = []
-    page.on('request', (request) => void (request.method() === 'PUT' && puts.push(request.url())))
     await goto('/operator')
-    // The first part arrives; the others are on their way when the page is loaded again.
-    await page.route(/parts\/[12]$/, () => undefined)
+    await page.route('**/web/videos/file', (route) => route.abort('connectionreset'), { times: 1 })
     await page.locator('#file').setInputFiles(file)
-    const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
-    const uploads = async () =>
-      (await (await fetch(`${service.url}/web/uploads`, { headers: { cookie } })).json()).uploads
-    await expect.poll(async () => (await uploads())[0]?.received).toEqual([0])
-    await expect.poll(() => puts.length).toBe(3)
-    await page.reload()
-    await page.unroute(/parts\/[12]$/)
-    await page.locator('.uploads li').getByText('1 of 3 parts are here. Choose the file again to go on.').waitFor()
+    const line = page.locator('.uploads li', { hasText: 'long-film' })
+    await line.getByText('The connection was lost.').waitFor()
     await expectAccessible(page)
-    puts.length = 0
-    await page.locator('#file').setInputFiles(file)
-    await page
-      .locator('.uploads li', { hasText: 'long-film' })
-      .getByText(/^(queued|[a-z]+ing|failed)$/)
-      .waitFor()
-    expect(puts.map((url) => url.split('/').at(-1)).sort()).toEqual(['1', '2'])
-    // Nothing asks for the file any more, and what arrived is the file.
+    await picture(page, 'operator-upload-lost')
+    await line.getByRole('button', { name: 'Retry: long-film.mp4' }).click()
+    await line.getByRole('link', { name: 'queued' }).waitFor()
     expect(await page.locator('.uploads li').count()).toBe(1)
-    expect(await uploads()).toEqual([])
+    // What arrived is the file.
     const { rows } = await service.stores.db.$client.query(`select source_key from videos where title = 'long film'`)
     expect(rows).toEqual([{ source_key: `sha256:${createHash('sha256').update(film).digest('hex')}` }])
+  })
+
+  test('an upload under way shows how far it is, and can be cancelled', async () => {
+    await goto('/operator')
+    await page.route('**/web/videos/file', () => undefined)
+    await page.locator('#file').setInputFiles([sample('tears-of-steel.mp4'), sample('relay-launch.mp4')])
+    const [first, second] = [page.locator('.uploads li').first(), page.locator('.uploads li').nth(1)]
+    await first.getByRole('progressbar', { name: 'tears-of-steel.mp4' }).waitFor()
+    await second.getByText('waits').waitFor()
+    await second.getByRole('button', { name: 'Cancel' }).click()
+    await first.getByRole('button', { name: 'Cancel' }).click()
+    for (const line of [first, second]) await line.getByText('cancelled').waitFor()
+    await page.unroute('**/web/videos/file')
   })
 
   test('sees queues, model, readers and disk', async () => {

@@ -71,35 +71,32 @@ test('CONNECT is answered like any method that is not allowed', async () => {
   expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toMatchObject({ code: 'method_not_allowed' })
 })
 
-test.each([
-  'POST /api/videos',
-  'POST /web/videos/file',
-  'PUT /web/uploads/abc/parts/0',
-  'POST /api/drafts',
-  'POST /web/drafts/file',
-])('A3: an upload takes its time while it goes on, and loses its connection when it does not: %s', async (route) => {
-  const [method, path] = route.split(' ') as [string, string]
-  const client = await open(100)
-  const [steady, slow] = [client(), client()]
-  const piece = 'x'.repeat(64 * 1024)
-  let sent = 0
-  const sending = setInterval(() => {
-    steady.write(piece)
-    sent += piece.length
-  }, 20)
-  const total = 32 * 1024 * 1024
-  steady.write(head(method, path, total))
-  slow.write(`${head(method, path, 1_000)}abc`)
-  const [went, cut] = [answerOf(steady, 'bytes'), answerOf(slow, 'bytes')]
-  // Three in a row: the time of each has passed when the next begins.
-  for (const body of [slow, client(), client()]) {
-    if (body !== slow) body.write(head('POST', '/api/boards', 4))
-    expect(await (body === slow ? cut : answerOf(body, 'bytes'))).toBe('')
-  }
-  clearInterval(sending)
-  steady.write('x'.repeat(total - sent))
-  expect(await went).toMatch(new RegExp(`${total} bytes$`))
-})
+test.each(['POST /api/videos', 'POST /web/videos/file', 'POST /api/drafts', 'POST /web/drafts/file'])(
+  'A3: an upload takes its time while it goes on, and loses its connection when it does not: %s',
+  async (route) => {
+    const [method, path] = route.split(' ') as [string, string]
+    const client = await open(100)
+    const [steady, slow] = [client(), client()]
+    const piece = 'x'.repeat(64 * 1024)
+    let sent = 0
+    const sending = setInterval(() => {
+      steady.write(piece)
+      sent += piece.length
+    }, 20)
+    const total = 32 * 1024 * 1024
+    steady.write(head(method, path, total))
+    slow.write(`${head(method, path, 1_000)}abc`)
+    const [went, cut] = [answerOf(steady, 'bytes'), answerOf(slow, 'bytes')]
+    // Three in a row: the time of each has passed when the next begins.
+    for (const body of [slow, client(), client()]) {
+      if (body !== slow) body.write(head('POST', '/api/boards', 4))
+      expect(await (body === slow ? cut : answerOf(body, 'bytes'))).toBe('')
+    }
+    clearInterval(sending)
+    steady.write('x'.repeat(total - sent))
+    expect(await went).toMatch(new RegExp(`${total} bytes$`))
+  },
+)
 
 test('an upload that the service held up goes on, though its bytes are still to be read', async () => {
   const bodyMs = 100

@@ -61,11 +61,6 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select status, body, created_at from idempotency_keys where account_id = ${id} order by created_at`,
     ),
     removals: whole(tx, sql`select kind, data, at from removals where account_id = ${id} order by at`),
-    uploads: whole(
-      tx,
-      sql`select filename, bytes, sha256, details, video_id, created_at, expires_at
-            from uploads where account_id = ${id} order by created_at`,
-    ),
     drafts: whole(
       tx,
       sql`select id, title, source_url, state, failure_message, film, created_at, expires_at

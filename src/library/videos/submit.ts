@@ -118,27 +118,22 @@ interface FileOptions<Details> {
   maxBytes: number
   /** Called once the bytes are stored, because a form may send its fields after the file. */
   details: () => Details | Promise<Details>
-  /** Size and checksum that the sender announced. Other bytes are refused. */
-  expected?: { bytes: number; sha256: string | null }
 }
 
 /**
  * Streams a file into the media store.
- * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`; then
- * nothing of it is kept
+ * @throws AppError payload_too_large, invalid_request for an empty file; then nothing of it is kept
  */
 export async function storeFile<Details>(
   store: MediaStore,
   body: Readable,
-  { key, maxBytes, details, expected }: FileOptions<Details>,
+  { key, maxBytes, details }: FileOptions<Details>,
 ): Promise<{ sha256: string; details: Details }> {
   const hash = createHash('sha256')
   const hashed = through(body, (chunk) => hash.update(chunk))
   const { bytes } = await store.put(key, hashed, 'application/octet-stream', { maxBytes })
   const sha256 = hash.digest('hex')
   try {
-    if (expected && (bytes !== expected.bytes || (expected.sha256 ?? sha256) !== sha256))
-      throw new AppError('conflict', 'The file that arrived is not the one that was announced. Send it again.')
     if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
     return { sha256, details: await details() }
   } catch (error) {

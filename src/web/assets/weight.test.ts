@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 
-const hashWasm = createRequire(import.meta.url).resolve('hash-wasm/dist/sha256.umd.min.js')
-const read = (name: string) => readFileSync(name === 'hash-wasm.js' ? hashWasm : new URL(name, import.meta.url))
+const read = (name: string) => readFileSync(new URL(name, import.meta.url))
 
 /** A module and all that it imports, each once. */
 function withImports(name: string, found = new Set<string>()): Set<string> {
@@ -29,7 +27,7 @@ test('all scripts of the wall together weigh at most 25 kB, compressed one by on
 })
 
 test('all scripts of the operator’s pages together weigh at most 40 kB, compressed one by one', () => {
-  const { files, bytes } = weigh(['console.js', 'uploads.js', 'hash-worker.js', 'review.js', 'system.js'])
+  const { files, bytes } = weigh(['console.js', 'uploads.js', 'review.js', 'system.js'])
   expect(files).toContain('core.js')
   expect(bytes).toBeLessThanOrEqual(40_000)
 })

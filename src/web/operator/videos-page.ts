@@ -40,9 +40,13 @@ const parameters = {
   n: { schema: whole, description: 'Told: to how many.' },
 } as const satisfies Parameters
 
+const ofVideo = {
+  known: { schema: z.literal('1'), description: 'Told: the library had the file that was sent.' },
+} as const satisfies Parameters
+
 /** `/operator`, `/operator/videos/{id}`, and what operators do with one video or many. */
 export function addVideoPages(actions: Actions, deps: PageDeps): void {
-  const { db, maxUploadBytes, assets } = deps
+  const { db, maxUploadBytes } = deps
 
   actions.page('/operator', 'operator', { parameters, cost: OPERATOR_POINTS.videos }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
@@ -57,13 +61,14 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
       videos.map(({ id }) => id),
     )
     const listed = { visitor, videos, pictures, counts, shown: show, page, notice: noticeOf(told), problem }
-    const body = videosPage({ ...listed, maxUploadBytes, hashWorker: assets.url('hash-worker.js') })
+    const body = videosPage({ ...listed, maxUploadBytes })
     return { title: 'Videos', current: 'operator', wide: true, modules: ['console.js', 'uploads.js'], body }
   })
 
-  actions.page('/operator/videos/:id', 'operator', { parameters: {} }, async ({ visitor, param }) => {
+  actions.page('/operator/videos/:id', 'operator', { parameters: ofVideo }, async ({ visitor, param, query }) => {
     const video = await reportVideo(db, param('id'))
-    const body = videoPage(visitor, video, (await findVideoPictures(db, [video.id])).get(video.id))
+    const picture = (await findVideoPictures(db, [video.id])).get(video.id)
+    const body = videoPage(visitor, video, { picture, isKnown: query.known !== undefined })
     return { title: video.title, current: 'operator', wide: true, modules: ['console.js'], body }
   })
 

@@ -27,8 +27,6 @@ export interface VideosData {
   page: number
   notice: string | undefined
   maxUploadBytes: number
-  /** The script that hashes files beside the page. */
-  hashWorker: string
   /** What is wrong with the description of frames, for operators: once, above everything. */
   problem: Html | false
 }
@@ -93,7 +91,7 @@ function countLinks(counts: StatusCounts, shown: ShownList): Html[] {
   })
 }
 
-function addForms({ visitor, maxUploadBytes, hashWorker }: VideosData): Html {
+function addForms({ visitor, maxUploadBytes }: VideosData): Html {
   return html`<section class="add" id="add" aria-labelledby="add-heading">
 <h2 id="add-heading" class="visually-hidden">Add videos</h2>
 <form method="post" action="/web/videos/check">${formToken(visitor)}
@@ -103,7 +101,7 @@ function addForms({ visitor, maxUploadBytes, hashWorker }: VideosData): Html {
   <button class="primary">Check</button> <span class="hint">You see what is new before anything is queued.</span>
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
-  data-worker="${hashWorker}" data-max="${maxUploadBytes}">${formToken(visitor)}
+  data-max="${maxUploadBytes}">${formToken(visitor)}
   <label class="dropzone" for="file">Drop video files here, or choose them
     <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
     <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
@@ -125,10 +123,15 @@ function pager({ counts, shown, page }: VideosData): Html | false {
 }
 
 /** `/operator/videos/{id}`: everything about one video. */
-export function videoPage(visitor: Visitor, video: VideoReport, picture: string | undefined): Html {
+export function videoPage(
+  visitor: Visitor,
+  video: VideoReport,
+  { picture, isKnown }: { picture: string | undefined; isKnown: boolean },
+): Html {
   const { title, status, detector, annotator, attempts, backfill, reannotating } = video
   const isUnderWay = SHOWN.working.some((one) => one === status) || reannotating > 0
   return html`${operatorHead('videos', title)}
+${isKnown && html`<p class="notice" role="status">The library has this file already.</p>`}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
 <th scope="col">State</th><th scope="col">Frames</th>

@@ -1,1 +1,0 @@
-export { createSHA256 } from 'hash-wasm'
