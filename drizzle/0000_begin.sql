@@ -146,7 +146,6 @@ CREATE TABLE "oauth_records" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"expires_at" timestamp (3) with time zone,
 	"consumed_at" timestamp (3) with time zone,
-	"permanent" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "oauth_records_kind_hash_pk" PRIMARY KEY("kind","hash")
 );
 --> statement-breakpoint

@@ -65,7 +65,6 @@ const Env = z.object({
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
     .optional(),
   OAUTH: z.enum(['on', 'off']).optional(),
-  OAUTH_DCR: z.enum(['on', 'off']).default('on'),
   SIGNUP: z.enum(['on', 'off']).optional(),
   DEFAULT_PLAN: z.enum(PLANS).optional(),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
@@ -77,7 +76,6 @@ const Env = z.object({
     .transform((value) => [...new Set(value.split('+'))])
     .default(['eng']),
   OCR_DATA_DIR: z.string().min(1).optional(),
-  OPENAI_APPS_CHALLENGE: z.string().min(1).max(500).optional(),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
@@ -144,7 +142,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
       ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
     },
     /** What ChatGPT reads to see who holds the domain. */
-    appsChallenge: e.OPENAI_APPS_CHALLENGE,
     /** Which numbers the errors of the tool server's events have. */
     /** Who may read: everyone, or those with a key or a session. */
     reads: e.READS,
@@ -218,12 +215,12 @@ export function isLoopback(host: string | undefined): boolean {
 }
 
 /** Apps send people to PUBLIC_URL, and tokens travel there: by https, or within one machine. */
-function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>) {
+function oauthOf({ OAUTH, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>) {
   const { protocol, hostname, pathname } = new URL(PUBLIC_URL)
   const isSafe = (protocol === 'https:' || isLoopback(hostname)) && pathname === '/'
   if (OAUTH === 'on' && !isSafe)
     throw new ConfigError('OAUTH: set PUBLIC_URL to an https address without a path, or set OAUTH=off')
-  return isSafe && OAUTH !== 'off' ? { registration: OAUTH_DCR === 'on' } : undefined
+  return isSafe && OAUTH !== 'off'
 }
 
 /** The worker's port is one above the API's, because `npm start` runs both on one machine. Port 0: nowhere. */

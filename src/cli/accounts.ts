@@ -151,7 +151,7 @@ const COLUMNS: Column<Account>[] = [
 ]
 
 /** A sign-in link as operators hand it over. */
-export async function operatorLink({ config, db }: CommandContext, email: string): Promise<string> {
+async function operatorLink({ config, db }: CommandContext, email: string): Promise<string> {
   const wanted = { email, newPlan: config.defaultPlan, lifetimeSec: OPERATOR_LINK_SEC }
   return signInUrl(config.publicUrl, (await createSignInCode(db, wanted))!.code)
 }

@@ -105,10 +105,6 @@ export const COMMANDS: readonly CommandEntry[] = [
       async () => (await import('./accounts.ts')).defineAccounts,
     ],
     keys: ['create, list, rotate and revoke API keys', async () => (await import('./keys.ts')).defineKeys],
-    apps: [
-      'register, list and remove OAuth clients that cannot register themselves',
-      async () => (await import('./apps.ts')).defineApps,
-    ],
     connect: [
       'check that assistants can connect at PUBLIC_URL',
       async () => (await import('./connect.ts')).defineConnect,

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { protectedResource } from '../oauth/routes.ts'
-import { operatorLink } from './accounts.ts'
-import { configOrExit, keyFor, withContext } from './context.ts'
+import { configOrExit } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, type Column, print, table } from './terminal.ts'
 
@@ -26,48 +25,7 @@ export function defineConnect(group: Command): void {
       const faults = findings.filter(({ fault }) => fault !== null).length
       if (faults > 0) throw new CliError(`${faults} of ${findings.length} checks failed at ${publicUrl}.`)
     })
-  group
-    .command('pack')
-    .description('write what directories of tool servers ask for: server.json, tools, cases, texts')
-    .argument('<folder>', 'where to write')
-    .requiredOption('--name <name>', 'of the server, in reverse DNS, such as org.example/frames')
-    .option('--url <address>', 'another address than PUBLIC_URL')
-    .option('--key <key>', "an operator's key (default without --url: that of the first start)")
-    .option('--image <reference>', 'your published image, such as ghcr.io/example/frames:0.1.0')
-    .option('--account <email>', 'also fill a test account for reviewers, and print its sign-in link')
-    .action(pack)
-  addExamples(
-    group,
-    'connect check',
-    'connect check --url https://frames.example.org',
-    'connect pack listing --name org.example/frames',
-  )
-}
-
-interface PackFlags {
-  name: string
-  url?: string
-  key?: string
-  image?: string
-  account?: string
-  json?: boolean
-}
-
-async function pack(folder: string, { name, url, key, image, account, json }: PackFlags): Promise<void> {
-  const { fillAccount, writePack } = await import('./listing.ts')
-  const config = configOrExit()
-  const publicUrl = (url ?? config.publicUrl).replace(/\/+$/, '')
-  const files = await writePack({ folder, publicUrl, name, image, key: keyFor(publicUrl, config, { key, url }) })
-  const link =
-    account === undefined
-      ? undefined
-      : await withContext(async (context) => {
-          await fillAccount(context.db, account)
-          return operatorLink(context, account)
-        })
-  print(json, { folder, files, ...(link ? { link } : {}) }, () =>
-    [...files.map((file) => `${folder}/${file}`), ...(link ? [`test account: ${link}`] : [])].join('\n'),
-  )
+  addExamples(group, 'connect check', 'connect check --url https://frames.example.org')
 }
 
 const COLUMNS: Column<Finding>[] = [

@@ -3,10 +3,7 @@ import type { DbOrTx } from '../db/client.ts'
 import { putRecord } from '../library/accounts/grants.ts'
 import { randomId } from '../library/ids.ts'
 
-/*
- * Clients that nobody registered by hand: they name the address of a document about them (client ID metadata document),
- * or register themselves (RFC 7591).
- */
+/* Clients name the address of a document about them (client ID metadata document), or register (RFC 7591). */
 
 /** Addresses of programs that are no web addresses, and belong to one program each. */
 const PRIVATE_RETURNS = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
@@ -62,9 +59,9 @@ const MAX_NAME = 80
 const MAX_RETURNS = 20
 
 /** Registers a client. What it asked for beyond a name and addresses is not kept, as RFC 7591 allows. */
-export async function registerClient(db: DbOrTx, client: Metadata, { permanent = false } = {}): Promise<Metadata> {
+export async function registerClient(db: DbOrTx, client: Metadata): Promise<Metadata> {
   const id = randomId()
   const payload = { ...client, client_id: id, client_id_issued_at: Math.floor(Date.now() / 1000) }
-  await putRecord(db, { kind: 'Client', id, payload, permanent })
+  await putRecord(db, { kind: 'Client', id, payload })
   return payload
 }

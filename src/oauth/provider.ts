@@ -28,8 +28,6 @@ export interface ProviderOptions {
   publicUrl: string
   /** The address that tokens are issued for. */
   resource: string
-  /** Clients may register themselves. */
-  registration: boolean
   /** Set by tests: the two ends of the wire to clients' documents. */
   wire?: Wire | undefined
   logger: Logger
@@ -45,7 +43,7 @@ const DAY = 24 * HOUR
  * resource. Access tokens last an hour; refresh tokens 30 days, each for one use.
  */
 export async function createProvider(options: ProviderOptions): Promise<Provider> {
-  const { db, publicUrl, resource, registration, wire, logger, showError } = options
+  const { db, publicUrl, resource, wire, logger, showError } = options
   const keys = await loadServerKeys(db, makeKey)
   const isResource = (indicator: string) => indicator.replace(/\/$/, '') === resource
   const provider = new Provider(publicUrl, {
@@ -88,7 +86,7 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
       pushedAuthorizationRequests: { enabled: false },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => client.clientId === token.clientId },
       // Only its address in the metadata: `registerClient` answers.
-      registration: { enabled: registration },
+      registration: { enabled: true },
       clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
       resourceIndicators: {
         enabled: true,

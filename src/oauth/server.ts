@@ -114,7 +114,7 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
 
 type Answer = (req: Request, res: Response, next: NextFunction) => Promise<void>
 
-function routesOf({ db, publicUrl, registration, limits }: AuthorizationServerOptions, answer: Answer): Routes {
+function routesOf({ db, publicUrl, limits }: AuthorizationServerOptions, answer: Answer): Routes {
   const { resource, path } = protectedResource(publicUrl)
   const router = openRoutes()
   const paid = limitOpenReads(limits)
@@ -136,17 +136,16 @@ function routesOf({ db, publicUrl, registration, limits }: AuthorizationServerOp
   router.get(`${ROUTES.authorization}/:uid`, paid, withoutQuery, answer)
   router.post(ROUTES.token, paid, answer)
   router.post(ROUTES.revocation, paid, answer)
-  if (registration)
-    router.post(
-      ROUTES.registration,
-      paid,
-      async (req, _res, next) => {
-        await limits.consume('links', contextOf(req).address, 1)
-        next()
-      },
-      express.json({ limit: '32kb' }),
-      takeClient(db),
-    )
+  router.post(
+    ROUTES.registration,
+    paid,
+    async (req, _res, next) => {
+      await limits.consume('links', contextOf(req).address, 1)
+      next()
+    },
+    express.json({ limit: '32kb' }),
+    takeClient(db),
+  )
   return router
 }
 

@@ -121,7 +121,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     logger,
     countJobs,
     reads: config.reads,
-    appsChallenge: config.appsChallenge,
     vision: config.vision,
     signup: config.signup,
     defaultPlan: config.defaultPlan,
@@ -210,7 +209,7 @@ function openSignedInDoor({
       logger.warn({ err: error }, 'last use of an app not recorded'),
     )
   })
-  const oauth = openAuthorizationServer({ db, publicUrl, limits, logger, ...config.oauth, wire: overrides.wire })
+  const oauth = openAuthorizationServer({ db, publicUrl, limits, logger, wire: overrides.wire })
   return { oauth, signIn: authentication.openSignIn({ metadataUrl, scopes: MEMBER_SCOPES, check }) }
 }
 

@@ -104,14 +104,14 @@ function signPictures(value: unknown, sign: (path: string) => string): unknown {
 }
 
 /**
- * What answers without a key or a session: health checks, sign-in and its files, sign-in of apps, what an app directory
- * reads (its token, the privacy page), shared boards, and `/mcp`, which asks for a key itself.
+ * What answers without a key or a session: health checks, sign-in and its files, sign-in of apps, the privacy page,
+ * shared boards, and `/mcp`, which asks for a key itself.
  */
 const OPEN = new RegExp(
   `^/(?:${[
     'livez|readyz|robots\\.txt|privacy|web/me|(?:web/)?sign-in|mcp',
     '(?:assets|(?:web/)?sign-in|(?:api/)?shared)/.*',
-    'oauth/(?!consent/).*|\\.well-known/(?:(?:oauth|openid)-.*|openai-apps-challenge)',
+    'oauth/(?!consent/).*|\\.well-known/(?:oauth|openid)-.*',
   ].join('|')})$`,
 )
 

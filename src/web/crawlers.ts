@@ -8,7 +8,7 @@ import type { PageDeps } from './page-deps.ts'
 const VIDEOS = 1_000
 
 /** `/robots.txt` and `/sitemap.xml`. Pages of a person, and the endless addresses of filters, are not for crawlers. */
-export function crawlersRouter({ search, limits, kept, publicUrl, appsChallenge }: PageDeps): Routes {
+export function crawlersRouter({ search, limits, kept, publicUrl }: PageDeps): Routes {
   const router = openRoutes()
   const robots = [
     'User-agent: *',
@@ -25,12 +25,6 @@ export function crawlersRouter({ search, limits, kept, publicUrl, appsChallenge 
       .type('text/plain')
       .send(`${robots.join('\n')}\n`)
   })
-
-  // ChatGPT asks whether who lists the server holds its domain.
-  if (appsChallenge !== undefined)
-    router.get('/.well-known/openai-apps-challenge', limitOpenReads(limits), (_req, res) => {
-      res.set('Cache-Control', 'no-store').type('text/plain').send(appsChallenge)
-    })
 
   router.get('/sitemap.xml', limitOpenReads(limits), async (req, res) => {
     const { value } = await kept.getOrLoad(

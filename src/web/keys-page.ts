@@ -21,7 +21,6 @@ const parameters = {
 
 const DONE: Readonly<Record<string, string>> = {
   revoked: 'The key is revoked. Its next request will be refused.',
-  ended: 'The app is told of it no more.',
   disconnected: 'The app is disconnected. Its next request will be refused.',
 }
 

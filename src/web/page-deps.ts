@@ -48,7 +48,6 @@ export interface PageDeps {
   addresses: AddressRules
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
-  appsChallenge: string | undefined
   /** The vision model of this process, with its US dollars a day. */
   vision: Pick<VisionConfig, 'budgetPerDay'> | undefined
   /** What the queues hold. @throws where Redis does not answer. */

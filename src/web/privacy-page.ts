@@ -20,7 +20,6 @@ const KEPT = [
   ],
   ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
   ['Apps that you let in, and what they may do', 'Until you disconnect them; a day if they never come for a token'],
-  ['What apps asked to be told of', 'A day, unless they renew it'],
   ['Your unfinished uploads', '24 hours'],
   ['Your drafts: measures and text; no picture, and the file only until it is measured', '24 hours at most'],
   ['First responses to requests that your programs may repeat', '24 hours'],
@@ -41,5 +40,5 @@ const BODY = html`<h1>Privacy</h1>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
   of others.</p>
-<p>You see and end keys and apps on <a href="/keys">your keys page</a>, where you also delete your
-  account. For a copy of everything that is kept about you, ask the operator of this service.</p>`
+<p>You see and end keys and apps on <a href="/keys">your keys page</a>, where you also delete your account. For a copy
+  of everything that is kept about you, ask the operator of this service.</p>`

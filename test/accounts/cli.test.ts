@@ -90,12 +90,6 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   expect(keys).toHaveLength(3)
   expect(JSON.stringify(keys)).not.toContain(key.key.slice(9, 30))
 
-  const app = await json('apps', 'add', 'Studio', '--return', 'https://studio.example.org/callback')
-  expect((await json('apps', 'list')).apps).toEqual([app])
-  expect((await frames('apps', 'add', 'Studio', '--return', 'http://studio.example.org/callback')).code).toBe(2)
-  expect(await json('apps', 'remove', app.id)).toEqual({ removed: app.id })
-  expect((await frames('apps', 'remove', app.id)).code).toBe(1)
-
   const { url } = await json('accounts', 'link', 'new@example.org')
   expect(url).toMatch(/^https:\/\/frames\.example\/sign-in\/confirm#fll_/)
   // An invitation: it makes the account whether or not strangers may sign up, and works once.

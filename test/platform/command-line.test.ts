@@ -54,9 +54,6 @@ test('the key of the first start is sent to no other service', () => {
     code: 2,
     stderr: `${refusal} or FRAMES_KEY.\n`,
   })
-  // A member's key would list fewer tools.
-  const pack = ['connect', 'pack', dataDir, '--name', 'org.example/frames', ...elsewhere]
-  expect(framesWith({ FRAMES_KEY: 'fl_member' }, ...pack)).toMatchObject({ code: 2, stderr: `${refusal}.\n` })
 })
 
 test('a store that does not answer is told with its address, a wrong setting with what it may be', () => {

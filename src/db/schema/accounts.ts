@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, json, jsonb, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core'
+import { check, index, json, jsonb, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core'
 import { PLANS, type Plan } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 
@@ -130,8 +130,6 @@ export const oauthRecords = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     expiresAt: at('expires_at'),
     consumedAt: at('consumed_at'),
-    /** A client that an operator registered: it does not expire. */
-    permanent: boolean().notNull().default(false),
   },
   (t) => [
     primaryKey({ columns: [t.kind, t.hash] }),

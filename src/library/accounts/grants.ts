@@ -118,13 +118,7 @@ const UNUSED_CLIENT_DAYS = 30
  */
 export async function putRecord(
   db: DbOrTx,
-  {
-    kind,
-    id,
-    payload,
-    lifetimeSec,
-    permanent = false,
-  }: { kind: string; id: string; payload: Payload; lifetimeSec?: number | undefined; permanent?: boolean },
+  { kind, id, payload, lifetimeSec }: { kind: string; id: string; payload: Payload; lifetimeSec?: number | undefined },
 ): Promise<void> {
   const { jti: _, ...kept } = payload
   const values = {
@@ -133,7 +127,6 @@ export async function putRecord(
     payload: kept,
     grantId: kind === 'Grant' ? id : ((kept.grantId as string | undefined) ?? null),
     expiresAt: lifetimeSec === undefined ? null : new Date(Date.now() + lifetimeSec * 1000),
-    permanent,
   }
   try {
     await db
@@ -170,22 +163,12 @@ export async function deleteRecord(db: DbOrTx, kind: string, id: string): Promis
   await db.delete(oauthRecords).where(isRecord(kind, id))
 }
 
-/** Clients that operators registered, the newest first. */
-export async function listPermanentClients(db: DbOrTx): Promise<Payload[]> {
-  const rows = await db
-    .select({ payload: oauthRecords.payload })
-    .from(oauthRecords)
-    .where(and(eq(oauthRecords.kind, 'Client'), oauthRecords.permanent))
-    .orderBy(desc(oauthRecords.createdAt))
-  return rows.map(({ payload }) => payload)
-}
-
 /** Deletes what has expired, clients that nobody let in, and grants without tokens. Safe at any time, anywhere. */
 export async function deleteExpiredRecords(db: Db): Promise<void> {
   await db.execute(sql`delete from oauth_records where expires_at < now()`)
   await db.execute(sql`
     delete from oauth_records r
-     where kind = 'Client' and not permanent and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
+     where kind = 'Client' and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
        and not exists (select from grants where client_id = r.payload ->> 'client_id')`)
   // Their apps never came for a token: the way back to them was lost.
   const { rows } = await db.execute<{ id: string }>(sql`
