@@ -527,11 +527,9 @@ CREATE TABLE "webhook_deliveries" (
 --> statement-breakpoint
 CREATE TABLE "webhook_endpoints" (
 	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text,
 	"url" text NOT NULL,
 	"description" text DEFAULT '' NOT NULL,
 	"types" text[],
-	"email" text,
 	"state" text DEFAULT 'active' NOT NULL,
 	"paused_because" text,
 	"secret" text NOT NULL,
@@ -543,7 +541,6 @@ CREATE TABLE "webhook_endpoints" (
 	"failures" integer DEFAULT 0 NOT NULL,
 	"failing_since" timestamp (3) with time zone,
 	"last_success_at" timestamp (3) with time zone,
-	"told" smallint DEFAULT 0 NOT NULL,
 	"held_until" timestamp (3) with time zone,
 	"lease_until" timestamp (3) with time zone,
 	"lease_epoch" bigint DEFAULT 0 NOT NULL,
@@ -577,7 +574,6 @@ ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("v
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_attempts" ADD CONSTRAINT "webhook_attempts_delivery_id_webhook_deliveries_id_fk" FOREIGN KEY ("delivery_id") REFERENCES "public"."webhook_deliveries"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_endpoint_id_webhook_endpoints_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_account_idx" ON "api_keys" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "grants_account_idx" ON "grants" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "grants_client_idx" ON "grants" USING btree ("client_id");--> statement-breakpoint

@@ -229,7 +229,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   },
   'PATCH /api/webhooks/:id': (_, n) => ({ json: { description: `d${n}` } }),
   'DELETE /api/webhooks/:id': ({ webhooks }, n) => ({ params: { id: webhooks[10 + n]! } }),
-  'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
+  'POST /api/webhooks/:id/resend': async ({ db }) => ({ json: { event_id: (await deadEvents(db))[0]! } }),
   'GET /api/compare': ({ videos }) => ({ query: { videos: videos.slice(0, 6).join(',') } }),
   'GET /api/sequences': (_, n) => ({
     query: { seq: 'subject.text-card~10s~surface.screen-recording~10s~tone.dark', limit: String(30 + n) },

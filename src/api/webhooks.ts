@@ -4,15 +4,7 @@ import { DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
 import { EVENT_TYPES } from '../events/catalogue.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { pointsForItems } from '../http/rate-limit/budgets.ts'
-import {
-  listDeliveries,
-  loadDelivery,
-  MAX_RANGE,
-  parseBefore,
-  resendEvent,
-  resendRange,
-  sendTest,
-} from '../library/webhooks/deliveries.ts'
+import { listDeliveries, loadDelivery, parseBefore, resendEvent, sendTest } from '../library/webhooks/deliveries.ts'
 import {
   describeDelivery,
   describeEndpoint,
@@ -33,7 +25,7 @@ import {
 import { limitUpTo } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ERRORS } from '../webhooks/receiver.ts'
-import { type SecretsKeys, SIGNING } from '../webhooks/secrets.ts'
+import type { SecretsKeys } from '../webhooks/secrets.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
 
 export interface WebhookDeps {
@@ -52,14 +44,8 @@ const Webhook = z
     url: z.string(),
     description: z.string(),
     types: z.array(z.string()).nullable().describe('Null: every type.'),
-    email: z
-      .string()
-      .nullable()
-      .describe('Address for mails about failures; null: the address of the account that registered it.'),
     state: z.enum(ENDPOINT_STATES),
     paused_because: z.enum(['operator', 'failures']).nullable(),
-    signing: z.enum(SIGNING),
-    public_key: z.string().nullable().describe('Checks `v1a` signatures; null for `v1`.'),
     old_secret_until: time.describe('Until then the secret before the last rotation signs too.'),
     waiting: z.int().describe('Deliveries that are due or will be tried again.'),
     cursor: z.string().describe('The position in the event log up to which deliveries are written.'),
@@ -95,46 +81,28 @@ const fields = {
   url: z.string().min(1).max(2_000),
   types: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).nullable(),
   description: z.string().max(200),
-  email: z.email().max(254).nullable(),
 }
-const NewWebhookBody = z.strictObject({
-  url: fields.url,
-  types: fields.types.optional(),
-  description: fields.description.optional(),
-  email: fields.email.optional(),
-  signing: z.enum(SIGNING).optional(),
-})
+const NewWebhookBody = z.strictObject(fields).partial({ types: true, description: true })
 const WebhookPatchBody = z
   .strictObject(fields)
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'name at least one of url, types, description, email')
+  .refine((body) => Object.keys(body).length > 0, 'name at least one of url, types, description')
   .meta({ minProperties: 1 })
-const RotateBody = z.strictObject({
-  overlap_hours: z.int().min(0).max(MAX_OVERLAP_HOURS).optional(),
-  signing: z.enum(SIGNING).optional(),
-})
-const place = z.string().min(1).max(60)
+const RotateBody = z.strictObject({ overlap_hours: z.int().min(0).max(MAX_OVERLAP_HOURS).optional() })
 const ResumeBody = z.strictObject({
-  from: place.default('stopped').describe('`stopped`, `now`, a cursor of the event log, or a date.'),
+  from: z
+    .string()
+    .min(1)
+    .max(60)
+    .default('stopped')
+    .describe('`stopped`, `now`, a cursor of the event log, or a date.'),
 })
-const ResendBody = z.union(
-  [
-    z.strictObject({ event_id: z.uuid('must be the id of an event') }),
-    z.strictObject({ from: place, to: place, only: z.literal('failed').optional() }),
-  ],
-  'send event_id, or from and to (each a cursor or a date), also with only: failed',
-)
+const ResendBody = z.strictObject({ event_id: z.uuid('must be the id of an event') })
 
 const one = z.strictObject({ webhook: Webhook })
-const withSecret = z.strictObject({
-  webhook: Webhook,
-  secret: z.string().nullable().describe('Shown once. Null with `v1a`: receivers check with `public_key`.'),
-})
+const withSecret = z.strictObject({ webhook: Webhook, secret: z.string().describe('Shown once.') })
 const shared = { tag: 'Webhooks', scope: 'webhooks:write' } as const
 const ofOne = { ...shared, errors: [404] } as const
-
-/** With `v1a` only this service needs the secret key, so it is not shown. */
-const shown = (secret: string) => (secret.startsWith('whsec_') ? secret : null)
 
 const registration = [
   idempotentPost(
@@ -149,10 +117,10 @@ const registration = [
       status: 201,
       errors: [409],
     },
-    async ({ allowPrivate, secretsKeys }: WebhookDeps, { body, caller, tx }) => {
-      const given = { ...body, types: body.types ?? null, accountId: caller.account.id }
+    async ({ allowPrivate, secretsKeys }: WebhookDeps, { body, tx }) => {
+      const given = { ...body, types: body.types ?? null }
       const { endpoint: made, secret } = await createEndpoint(tx, given, { allowPrivate, secretsKeys })
-      return { webhook: await describeEndpoint(tx, made), secret: shown(secret) }
+      return { webhook: await describeEndpoint(tx, made), secret }
     },
     { secret: true, locationOf: ({ webhook }) => `/api/webhooks/${webhook.id}` },
   ),
@@ -188,7 +156,7 @@ const registration = [
       id: 'updateWebhook',
       method: 'patch',
       path: '/api/webhooks/:id',
-      summary: 'Change the address, types, description or e-mail address of a receiver',
+      summary: 'Change the address, types or description of a receiver',
       body: WebhookPatchBody,
       example: { types: ['video.ready'] },
       answer: one,
@@ -225,9 +193,9 @@ const registration = [
       errors: [404, 409],
     },
     async ({ secretsKeys }: WebhookDeps, { params, body, tx }) => {
-      const options = { overlapHours: body.overlap_hours, signing: body.signing, secretsKeys }
+      const options = { overlapHours: body.overlap_hours, secretsKeys }
       const { endpoint: rotated, secret } = await rotateSecret(tx, params.id, options)
-      return { webhook: await describeEndpoint(tx, rotated), secret: shown(secret) }
+      return { webhook: await describeEndpoint(tx, rotated), secret }
     },
     { secret: true },
   ),
@@ -325,27 +293,18 @@ const log = [
   endpoint(
     {
       ...ofOne,
-      id: 'resendWebhookEvents',
+      id: 'resendWebhookEvent',
       method: 'post',
       path: '/api/webhooks/:id/resend',
-      summary: 'Send one event or a range of the log once more',
-      description:
-        `\`from\` and \`to\` are cursors of the event log, or dates. At most ${MAX_RANGE} events are queued at a ` +
-        'time: `next` is then the cursor to give as `from`.',
+      summary: 'Send one event of the log once more, or for the first time',
       body: ResendBody,
-      example: { from: '2026-11-20', to: '2026-11-21', only: 'failed' },
-      answer: z.strictObject({ queued: z.int(), next: nextCursor }),
+      example: { event_id: '01979c3e-5d6f-4c1a-9d0e-3f6f6f0c8a11' },
+      answer: z.strictObject({ delivery: Delivery }),
       status: 202,
     },
-    async ({ db }: WebhookDeps, { params, body, charge }) => {
-      if ('event_id' in body) {
-        await resendEvent(db, params.id, body.event_id, new Date())
-        return { queued: 1, next: null }
-      }
-      const result = await resendRange(db, params.id, body, new Date())
-      await charge(pointsForItems(result.queued) - 1)
-      return result
-    },
+    async ({ db }: WebhookDeps, { params, body }) => ({
+      delivery: describeDelivery(await resendEvent(db, params.id, body.event_id, new Date())),
+    }),
   ),
 ]
 

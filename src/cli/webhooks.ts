@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
+import { DELIVERY_STATES } from '../db/schema/webhooks.ts'
 import { EVENT_TYPES, type EventType } from '../events/catalogue.ts'
 import {
   type DeliveryEntry,
   listDeliveries,
   loadDelivery,
   resendEvent,
-  resendRange,
   sendTest,
 } from '../library/webhooks/deliveries.ts'
 import {
@@ -23,6 +23,7 @@ import {
   encryptSecrets,
   listEndpoints,
   loadEndpoint,
+  MAX_OVERLAP_HOURS,
   OVERLAP_HOURS,
   rotateSecret,
   updateEndpoint,
@@ -35,7 +36,6 @@ interface Fields {
   /** 'all' instead of null, which commander treats as no value. */
   types?: readonly EventType[] | 'all'
   description?: string
-  email?: string
   json?: boolean
 }
 
@@ -61,7 +61,6 @@ const EXAMPLES = [
   'webhooks resume <id> --from 2026-11-20',
   'webhooks deliveries <id> --state failed',
   'webhooks resend <id> --event <event>',
-  'webhooks resend <id> --from 2026-11-20 --to 2026-11-21 --failed',
 ]
 
 function ofWebhook(group: Command, name: string, description: string): Command {
@@ -75,12 +74,11 @@ function defineRegistration(group: Command): void {
   })
 
   answers(
-    withFields(group.command('create').argument('<url>', 'address that events are sent to'))
-      .description('register a receiver of events from now on, and show its secret once')
-      .option('--v1a', 'sign with ed25519: receivers check with a public key, and there is no secret to share'),
-    async ({ db, config }, url: string, { v1a, types = 'all', json: _, ...given }: Fields & { v1a?: boolean }) => {
-      const signing = v1a ? { signing: 'v1a' as const } : {}
-      const fields = { ...given, ...signing, url, types: typesOf(types), accountId: null }
+    withFields(group.command('create').argument('<url>', 'address that events are sent to')).description(
+      'register a receiver of events from now on, and show its secret once',
+    ),
+    async ({ db, config }, url: string, { types = 'all', json: _, ...given }: Fields) => {
+      const fields = { ...given, url, types: typesOf(types) }
       const { webhookAllowPrivate: allowPrivate, secretsKeys } = config
       return withSecret(db, await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate, secretsKeys })))
     },
@@ -91,13 +89,13 @@ function defineRegistration(group: Command): void {
   )
 
   answers(
-    withFields(ofWebhook(group, 'edit', 'change the address, types, description or e-mail address')).option(
+    withFields(ofWebhook(group, 'edit', 'change the address, types or description')).option(
       '--url <url>',
       'address that events are sent to',
     ),
     async ({ db, config }, id: string, { json: _, types, ...given }: Fields & { url?: string }) => {
       const fields = { ...given, ...(types === undefined ? {} : { types: typesOf(types) }) }
-      if (Object.keys(fields).length === 0) throw usage('Name at least one of --url, --types, --description, --email.')
+      if (Object.keys(fields).length === 0) throw usage('Name at least one of --url, --types, --description.')
       return one(db, await updateEndpoint(db, id, fields, { allowPrivate: config.webhookAllowPrivate }))
     },
   )
@@ -119,12 +117,10 @@ function defineSecrets(group: Command): void {
       group,
       'rotate',
       'replace the secret and show the new one once (the old one signs too until the overlap ends)',
-    )
-      .option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS))
-      .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a'])),
-    async ({ db, config }, id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a' }) => {
-      const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
-      const options = { overlapHours, signing: given.signing, secretsKeys: config.secretsKeys }
+    ).option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS)),
+    async ({ db, config }, id: string, given: { overlapHours: string }) => {
+      const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: MAX_OVERLAP_HOURS })
+      const options = { overlapHours, secretsKeys: config.secretsKeys }
       return withSecret(db, await db.transaction((tx) => rotateSecret(tx, id, options)))
     },
   )
@@ -168,9 +164,7 @@ function defineRunning(group: Command): void {
 function defineLog(group: Command): void {
   answers(
     ofWebhook(group, 'deliveries', 'list what was sent within 30 days and what was answered, the newest first')
-      .addOption(
-        new Option('--state <state>', 'only these').choices(['waiting', 'delivered', 'failed', 'skipped'] as const),
-      )
+      .addOption(new Option('--state <state>', 'only these').choices(DELIVERY_STATES))
       .option('--limit <n>', 'number of deliveries', '50'),
     async ({ db }, id: string, { state, limit: given }: { state?: DeliveryEntry['state']; limit: string }) => {
       const limit = parseInteger('--limit', given, { min: 1, max: 10_000 })
@@ -183,40 +177,15 @@ function defineLog(group: Command): void {
   )
 
   answers(
-    ofWebhook(group, 'resend', 'send one event or a range of the log once more')
-      .option('--event <id>', 'one event')
-      .option('--from <position>', 'events after this cursor, or from this date on')
-      .option('--to <position>', 'up to this cursor, or before this date')
-      .option('--failed', 'only the failed deliveries of the range'),
-    async ({ db }, id: string, given: Range) => {
-      const queued = await resend(db, id, given)
-      return [{ queued }, () => `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again`]
+    ofWebhook(group, 'resend', 'send one event of the log once more, or for the first time').requiredOption(
+      '--event <id>',
+      'the event',
+    ),
+    async ({ db }, id: string, { event }: { event: string }) => {
+      const delivery = await resendEvent(db, id, event, new Date())
+      return [{ delivery: describeDelivery(delivery) }, () => table([delivery], DELIVERY_COLUMNS)]
     },
   )
-}
-
-interface Range {
-  event?: string
-  from?: string
-  to?: string
-  failed?: boolean
-}
-
-async function resend(db: CommandContext['db'], id: string, { event, from, to, failed }: Range): Promise<number> {
-  const [ranged, single] = [from !== undefined && to !== undefined, event !== undefined]
-  if (single === (from !== undefined || to !== undefined) || (!single && !ranged))
-    throw usage('Give --event, or --from and --to.')
-  if (event !== undefined) {
-    await resendEvent(db, id, event, new Date())
-    return 1
-  }
-  const only = failed ? { only: 'failed' as const } : {}
-  for (let queued = 0, place: string = from!; ; ) {
-    const done = await resendRange(db, id, { from: place, to: to!, ...only }, new Date())
-    queued += done.queued
-    if (done.next === null) return queued
-    place = done.next
-  }
 }
 
 /** An attempt takes 15 seconds at most, and the worker looks every second. */
@@ -239,7 +208,6 @@ function withFields(command: Command): Command {
   return command
     .option('--types <list>', `comma-separated event types, or all: ${EVENT_TYPES.join(', ')}`, parseTypes)
     .option('--description <text>', 'what it is for')
-    .option('--email <address>', 'address for mails about failures')
 }
 
 const parseList = listParser('an event type', EVENT_TYPES, `all, or ${EVENT_TYPES.join(', ')}`)
@@ -259,11 +227,7 @@ async function withSecret(
   { endpoint, secret }: { endpoint: EndpointRow; secret: string },
 ): Promise<Result> {
   const webhook = await describeEndpoint(db, endpoint)
-  const shown = webhook.signing === 'v1' ? secret : null
-  return [
-    { webhook, secret: shown },
-    () => [...linesOf(webhook), ...(shown === null ? [] : [`secret: ${shown}`, 'The secret is not shown again.'])],
-  ]
+  return [{ webhook, secret }, () => [...linesOf(webhook), `secret: ${secret}`, 'The secret is not shown again.']]
 }
 
 function linesOf(webhook: Described): string[] {

@@ -87,7 +87,7 @@ export async function replay(
   { consumer, from }: { consumer: string; from: Cursor },
 ): Promise<{ was: Cursor; events: number }> {
   if (consumer === NOT_REPLAYED) {
-    const instead = 'Send a range again with POST /api/webhooks/{id}/resend.'
+    const instead = 'Pause one and resume it from a place: POST /api/webhooks/{id}/resume.'
     throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
   }
   return db.transaction(async (tx) => {

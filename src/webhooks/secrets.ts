@@ -1,40 +1,16 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  createPrivateKey,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 
 /*
  * Keys and signatures of Standard Webhooks 1.0.0 (standardwebhooks.com, "Signature scheme"): `v1` is HMAC-SHA256 over
- * `id.timestamp.body`, `v1a` is ed25519 over the same.
+ * `id.timestamp.body`.
  */
 
-export const SIGNING = ['v1', 'v1a'] as const
-export type Signing = (typeof SIGNING)[number]
-
+const SECRET_PREFIX = 'whsec_'
 /** The specification asks for 24 to 64. */
 const SECRET_BYTES = 32
 
-/** `whsec_` + base64 for `v1`; for `v1a` `whsk_` + base64 of the ed25519 seed and public key. */
-export function createSecret(signing: Signing): string {
-  if (signing === 'v1') return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
-  const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
-  return `whsk_${Buffer.concat([bytesOf(d!), bytesOf(x!)]).toString('base64')}`
-}
-
-function signingOf(secret: string): Signing {
-  return secret.startsWith('whsk_') ? 'v1a' : 'v1'
-}
-
-/** `whpk_` + base64, by which receivers check `v1a`. Null for `v1`, whose secret must not be shown. */
-export function publicKeyOf(secret: string): string | null {
-  if (signingOf(secret) === 'v1') return null
-  return `whpk_${Buffer.from(secret.slice('whsk_'.length), 'base64').subarray(32).toString('base64')}`
+export function createSecret(): string {
+  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 }
 
 /** The value of `webhook-signature`. The timestamp is in whole seconds. */
@@ -42,31 +18,19 @@ export type Signer = (message: { id: string; timestamp: number; body: string }) 
 
 /** Signs with every secret: receivers accept a message when one signature fits. */
 export function openSigner(secrets: readonly string[]): Signer {
-  const signers = secrets.map(toSigner)
+  const keys = secrets.map((secret) => Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64'))
   return ({ id, timestamp, body }) => {
     // A full stop in the id would let one signature fit two messages.
     if (id.includes('.')) throw new Error('the id of a webhook must not hold a full stop')
     const content = `${id}.${timestamp}.${body}`
-    return signers.map((one) => one(content)).join(' ')
+    return keys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`).join(' ')
   }
 }
 
-function toSigner(secret: string): (content: string) => string {
-  const bytes = Buffer.from(secret.slice(secret.indexOf('_') + 1), 'base64')
-  if (signingOf(secret) === 'v1')
-    return (content) => `v1,${createHmac('sha256', bytes).update(content).digest('base64')}`
-  const [d, x] = [bytes.subarray(0, 32), bytes.subarray(32)].map((part) => part.toString('base64url'))
-  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: d!, x: x! }, format: 'jwk' })
-  return (content) => `v1a,${sign(null, Buffer.from(content), key).toString('base64')}`
-}
-
-const bytesOf = (base64url: string) => Buffer.from(base64url, 'base64url')
-
 /*
  * Encryption of webhook secrets at rest: AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits. The stored text
- * is `aes256gcm.<key id>.<public part>.<base64url of nonce, tag, ciphertext>`. The public part is `v1` or the public
- * key (`whpk_…`), so endpoints can be listed without a key. The id of the endpoint and the parts before the ciphertext
- * are authenticated, so a secret cannot be moved to another row.
+ * is `aes256gcm.<key id>.<base64url of nonce, tag, ciphertext>`. The id of the endpoint and the parts before the
+ * ciphertext are authenticated, so a secret cannot be moved to another row.
  */
 
 const PREFIX = 'aes256gcm'
@@ -98,7 +62,7 @@ export function openCipher(keys: SecretsKeys): SecretCipher {
     encrypts: current !== undefined,
     encrypt(secret, endpointId) {
       if (!current) return secret
-      const head = [PREFIX, current.id, publicKeyOf(secret) ?? signingOf(secret)].join('.')
+      const head = `${PREFIX}.${current.id}`
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(Buffer.from(`${endpointId}.${head}`))
       const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
@@ -115,7 +79,7 @@ export function openCipher(keys: SecretsKeys): SecretCipher {
       try {
         const bytes = Buffer.from(parts.payload, 'base64url')
         const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-          .setAAD(Buffer.from(`${endpointId}.${parts.head}`))
+          .setAAD(Buffer.from(`${endpointId}.${PREFIX}.${parts.keyId}`))
           .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
         return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
       } catch (cause) {
@@ -128,12 +92,9 @@ export function openCipher(keys: SecretsKeys): SecretCipher {
   }
 }
 
-/** What may be shown of a stored secret. Needs no key. `keyId`: the key that encrypts it, or null. */
-export function describeStored(stored: string): { signing: Signing; publicKey: string | null; keyId: string | null } {
-  const parts = partsOf(stored)
-  if (!parts) return { signing: signingOf(stored), publicKey: publicKeyOf(stored), keyId: null }
-  const { shown, keyId } = parts
-  return shown === 'v1' ? { signing: 'v1', publicKey: null, keyId } : { signing: 'v1a', publicKey: shown, keyId }
+/** The id of the key that encrypts a stored secret, or null. Needs no key. */
+export function keyIdOfStored(stored: string): string | null {
+  return partsOf(stored)?.keyId ?? null
 }
 
 /** Eight hexadecimal digits that name a key and do not reveal it. */
@@ -142,6 +103,6 @@ export function keyIdOf(key: Buffer): string {
 }
 
 function partsOf(stored: string) {
-  const [prefix, keyId = '', shown = '', payload = ''] = stored.split('.')
-  return prefix === PREFIX ? { head: [prefix, keyId, shown].join('.'), keyId, shown, payload } : undefined
+  const [prefix, keyId = '', payload = ''] = stored.split('.')
+  return prefix === PREFIX ? { keyId, payload } : undefined
 }

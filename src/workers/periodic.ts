@@ -49,7 +49,6 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
       await freeUnfinished(store)
     }),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
-    repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async (signal) => {

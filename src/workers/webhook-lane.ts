@@ -5,7 +5,7 @@ import { currentVersion, toCloudEvent } from '../events/cloud-event.ts'
 import { positionOfPrevious } from '../events/positions.ts'
 import { createPoller } from '../events/waiting.ts'
 import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
-import type { Attempt, Recorded } from '../library/webhooks/record.ts'
+import { type Attempt, type Recorded, STRUGGLING } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
@@ -41,8 +41,6 @@ export interface WebhookLane {
 
 /** Requests at once to one endpoint. */
 const IN_FLIGHT = 4
-/** After this many failures without a success it gets one request at a time, until one succeeds. */
-const STRUGGLING = 20
 const limitAfter = (failures: number) => (failures >= STRUGGLING ? 1 : IN_FLIGHT)
 const PAGE = 64
 /** Most attempts sent but not yet recorded. A crash sends them again. */

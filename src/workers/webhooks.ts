@@ -1,34 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Config } from '../config.ts'
 import { isConnectionLoss } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
 import { catchUp, pruneDeliveries, writeDeliveries } from '../library/webhooks/deliveries.ts'
 import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
-import {
-  type Attempt,
-  markTold,
-  type Recorded,
-  recordAttempts,
-  type Trouble,
-  troubledEndpoints,
-} from '../library/webhooks/record.ts'
+import { type Attempt, type Recorded, recordAttempts } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
-import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { UndecryptableSecret } from '../webhooks/secrets.ts'
 import { runLanes, type Sending } from './lanes.ts'
 import { type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
 
-interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
+export interface WebhookOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
   /** Tests: the clock that decides what is due, the polling interval, and the randomness of the schedule. */
   clock?: (() => Date) | undefined
   pollMs?: number | undefined
   random?: (() => number) | undefined
-}
-
-export interface WebhookOptions extends SendingOptions {
-  config: SendingOptions['config'] & Pick<Config, 'smtpUrl'>
-  /** Tests: instead of the mail server of the settings. */
-  mailer?: Mailer | undefined
 }
 
 export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
@@ -36,20 +21,12 @@ export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
   consumer: Consumer
   /** Deletes what is over. */
   prune(): Promise<void>
-  /** Notifies owners of endpoints that have failed for days. */
-  tellOwners(): Promise<void>
 }
-
-const MAIL_AGAIN_MS = 3_600_000
 
 /** Webhooks of a worker process: any number of processes may run them side by side. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
-  const { db, config, logger, faultPoint, clock = () => new Date() } = options
-  const { smtpUrl, publicUrl } = config
-  const mailer = options.mailer ?? (smtpUrl === undefined ? undefined : openMailer({ smtpUrl, publicUrl }))
+  const { db, faultPoint, clock = () => new Date() } = options
   const sending = startSending(options)
-  /** Endpoints of which a mail was refused, and when to try again. */
-  const mailAgainAt = new Map<string, number>()
   return {
     consumer: {
       name: WEBHOOKS,
@@ -63,44 +40,8 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
       },
     },
     drain: sending.drain,
-    async tellOwners() {
-      const now = clock().getTime()
-      for (const trouble of await troubledEndpoints(db, clock())) {
-        const { id, to, since, stage } = trouble
-        if (now < (mailAgainAt.get(id) ?? 0)) continue
-        try {
-          if (!mailer || to === null) logger.warn({ endpoint: id, since, stage }, 'webhook receiver fails')
-          else await mailer.send({ to, ...toMail(trouble, publicUrl) })
-        } catch (error) {
-          // Other owners have other mailboxes.
-          mailAgainAt.set(id, now + MAIL_AGAIN_MS)
-          logger.warn({ err: error, endpoint: id, since, stage }, 'mail about a webhook receiver not sent')
-          continue
-        }
-        await markTold(db, trouble)
-      }
-    },
     prune: () => pruneDeliveries(db, clock()),
-    async stop(deadlineMs) {
-      await sending.stop(deadlineMs)
-      mailer?.close()
-    },
-  }
-}
-
-function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string): { subject: string; text: string } {
-  const paused = stage === 'paused'
-  return {
-    subject: paused ? `Webhook to ${host} is paused` : `Webhook to ${host} fails`,
-    text: [
-      `The receiver of webhook ${id} (${host}) of ${publicUrl} has answered no event since ${since.toISOString()}.`,
-      `${failures} attempts failed.`,
-      paused
-        ? 'It is paused now. No event is lost: when you resume it, it continues where it stopped.'
-        : 'The service keeps trying. After five days of failures only, it pauses the webhook. No event is lost.',
-      `What was sent and answered: frames webhooks deliveries ${id}`,
-      ...(paused ? [`To resume it: frames webhooks resume ${id}`] : []),
-    ].join('\n\n'),
+    stop: sending.stop,
   }
 }
 
@@ -108,7 +49,7 @@ function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string
  * Sends due deliveries. The state of each is in Postgres. A process leases an endpoint, so that only one sends to it:
  * four in flight are four in all. Each endpoint has a lane of its own, so that a receiver that hangs delays no other.
  */
-export function startSending(options: SendingOptions): Sending {
+function startSending(options: WebhookOptions): Sending {
   const { db, logger, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
   const stopping = new AbortController()
   const stop = stopping.signal
@@ -169,7 +110,7 @@ const MAX_BATCH = 200
 const RETRY_MS = 500
 
 /** Records attempts of all lanes in batches: attempts that end while one is written go into the next. */
-function openRecorder({ db, logger, random }: SendingOptions & { random: () => number }, stop: AbortSignal) {
+function openRecorder({ db, logger, random }: WebhookOptions & { random: () => number }, stop: AbortSignal) {
   const waiting: { attempt: Attempt; resolve: (recorded: Recorded | undefined) => void }[] = []
   let writing = false
 
@@ -193,8 +134,10 @@ function openRecorder({ db, logger, random }: SendingOptions & { random: () => n
     while (waiting.length > 0) {
       const batch = waiting.splice(0, MAX_BATCH)
       const recorded = await write(batch.map(({ attempt }) => attempt))
-      for (const { lease, ended } of recorded)
+      for (const { lease, strugglesNow, failures, ended } of recorded) {
+        if (strugglesNow) logger.warn({ endpoint: lease.endpointId, failures }, 'webhook receiver fails')
         if (ended) logger.warn({ endpoint: lease.endpointId, because: ended }, 'webhook receiver stopped')
+      }
       const byLease = new Map(recorded.map((one) => [keyOf(one.lease), one]))
       for (const { attempt, resolve } of batch) resolve(byLease.get(keyOf(attempt.lease)))
     }

@@ -11,7 +11,6 @@ import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import { frames } from '../library/support.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedDraft, seedFrames } from './seed-frames.ts'
@@ -52,13 +51,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const link = await shareBoard(db, { accountId: ann.id, boardId: board.id })
   await createBoard(db, { accountId: bob.id, name: 'Bob’s board' })
   for (const accountId of [ann.id, bob.id]) await seedDraft(db, accountId)
-  const endpoint = await db.transaction((tx) =>
-    createEndpoint(
-      tx,
-      { url: 'https://hooks.example.org/in', types: null, email, accountId: bob.id },
-      { allowPrivate: false, secretsKeys: [] },
-    ),
-  )
 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
   expect([code, stderr]).toEqual([0, ''])
@@ -74,7 +66,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'stored_answers',
       'removals',
       'drafts',
-      'webhook_endpoints',
       'saves',
       'boards',
       'events',
@@ -89,14 +80,12 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   expect(kept.saves[0]).toMatchObject({ saved_at: expect.stringMatching(/^\d{4}-.*Z$/) })
   expect(kept.boards).toMatchObject([{ id: board.id, name: 'Openings', shared_at: expect.any(String) }])
   expect(kept.boards[0].items).toHaveLength(3)
-  expect(kept.webhook_endpoints).toMatchObject([{ url: 'https://hooks.example.org/in', email }])
   expect(kept.boards[0].items[0]).toMatchObject({ frame_id: frameIds[0], note: 'a private note' })
   expect(kept.events.every((event: { account_id: string }) => event.account_id === ann.id)).toBe(true)
   const types = new Set(kept.events.map((event: { type: string }) => event.type))
   for (const type of ['account.created', 'key.created', 'frame.saved', 'board.created', 'board.shared'])
     expect(types).toContain(type)
-  for (const secret of [key, used, pending, token, link.token, endpoint.secret, 'Bob', bob.id])
-    expect(stdout).not.toContain(secret)
+  for (const secret of [key, used, pending, token, link.token, 'Bob', bob.id]) expect(stdout).not.toContain(secret)
 
   // Every table that names the account, or its address, is in it.
   const { rows } = await db.$client.query<{ name: string }>(
@@ -117,7 +106,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'sessions',
       'sign_in_links',
     ],
-    'webhook_endpoints',
   ])
 
   // And after the deletion nothing is left but the events under the random id.
@@ -128,8 +116,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
       union all select 1 from removals where account_id = $1
       union all select 1 from drafts where account_id = $1
-      union all select 1 from sign_in_links where email = $2
-      union all select 1 from webhook_endpoints where email = $2`,
+      union all select 1 from sign_in_links where email = $2`,
     [ann.id, email],
   )
   expect(left.rows).toEqual([])

@@ -196,6 +196,7 @@ describe('sign-in', () => {
 
   test('mail goes out through SMTP with the link in it', async () => {
     const received: string[] = []
+    const signIns: string[] = []
     const smtp = createServer((socket: Socket) => {
       let inData = false
       let message = ''
@@ -208,8 +209,11 @@ describe('sign-in', () => {
               received.push(message)
               socket.write('250 taken\r\n')
             } else message += `${line}\n`
-          } else if (/^EHLO/i.test(line)) socket.write('250-test\r\n250 8BITMIME\r\n')
-          else if (/^DATA/i.test(line)) {
+          } else if (/^EHLO/i.test(line)) socket.write('250-test\r\n250-AUTH PLAIN\r\n250 8BITMIME\r\n')
+          else if (/^AUTH/i.test(line)) {
+            signIns.push(Buffer.from(line.split(' ')[2]!, 'base64').toString())
+            socket.write('235 ok\r\n')
+          } else if (/^DATA/i.test(line)) {
             inData = true
             socket.write('354 go on\r\n')
           } else if (/^QUIT/i.test(line)) socket.end('221 bye\r\n')
@@ -218,10 +222,8 @@ describe('sign-in', () => {
       })
     })
     await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve))
-    const mailer = openMailer({
-      smtpUrl: `smtp://127.0.0.1:${(smtp.address() as AddressInfo).port}`,
-      publicUrl: 'http://frames.example',
-    })
+    const { port } = smtp.address() as AddressInfo
+    const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, publicUrl: 'http://frames.example' })
     await using mailing = await openPageVisitor({ mailer })
     await mailing.api.call('/web/sign-in', form({ email: 'post@example.org' }))
     await expect.poll(() => received.length).toBeGreaterThan(0)
@@ -231,6 +233,16 @@ describe('sign-in', () => {
     const code = /#(fll_[0-9A-Za-z]{32})/.exec(text)![1]!
     expect((await mailing.api.call('/web/sign-in/confirm', form({ code }))).status).toBe(303)
     expect(mailing.links).toEqual([])
+
+    // A server that asks who sends is told, and its user is the sender.
+    const known = openMailer({
+      smtpUrl: `smtp://frames%40example.org:p%40ss@127.0.0.1:${port}`,
+      publicUrl: 'http://x.example',
+    })
+    await known.send({ to: 'post@example.org', subject: 'Hello', text: 'Hello' })
+    known.close()
+    expect(signIns).toEqual(['\0frames@example.org\0p@ss'])
+    expect(received[1]).toMatch(/^From: Frame Library <frames@example\.org>$/m)
     smtp.close()
   })
 

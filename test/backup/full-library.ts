@@ -27,7 +27,7 @@ import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { findSource } from '../../src/video/source/source.ts'
-import { startSending } from '../../src/workers/webhooks.ts'
+import { openWebhooks } from '../../src/workers/webhooks.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, status } from '../support/webhook-receiver.ts'
@@ -58,7 +58,7 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
   await cutIntoShots(db, video.id)
   await payForModel(db, video)
   await measureDraft(db, media, accountId)
-  const dead = await failForGood(db, accountId)
+  const dead = await failForGood(db)
   await recountAnalytics(db)
   return { accountId, videoId: video.id, frameIds: video.frameIds, session, dead }
 }
@@ -126,7 +126,7 @@ async function measureDraft(db: Db, media: MediaStore, accountId: string): Promi
 }
 
 /** An event that a consumer gave up, and one that a receiver refused ten times. */
-async function failForGood(db: Db, accountId: string): Promise<FullLibrary['dead']> {
+async function failForGood(db: Db): Promise<FullLibrary['dead']> {
   const { rows } = await db.$client.query<{ id: string }>(`select id from events where type = 'board.created' limit 1`)
   const eventId = rows[0]!.id
   await db.transaction((tx) =>
@@ -134,18 +134,14 @@ async function failForGood(db: Db, accountId: string): Promise<FullLibrary['dead
   )
   await using receiver = await openWebhookReceiver(status(500))
   const { endpoint, secret } = await db.transaction((tx) =>
-    createEndpoint(
-      tx,
-      { url: receiver.url, types: ['key.revoked'], accountId },
-      { allowPrivate: true, secretsKeys: [] },
-    ),
+    createEndpoint(tx, { url: receiver.url, types: ['key.revoked'] }, { allowPrivate: true, secretsKeys: [] }),
   )
   let now = new Date(Date.now() - 21 * DAY)
   await untilReadable(db)
   await resendEvent(db, endpoint.id, eventId, now)
   const config = { publicUrl: 'http://frames.test', webhookAllowPrivate: true, secretsKeys: [] }
   const logger = pino({ level: 'silent' })
-  const sending = startSending({ db, config, logger, faultPoint: () => undefined, clock: () => now, random: () => 0.5 })
+  const sending = openWebhooks({ db, config, logger, faultPoint: () => undefined, clock: () => now, random: () => 0.5 })
   for (let tries = 0; tries < 10; tries++) {
     await sending.drain()
     now = new Date(now.getTime() + 2 * DAY)

@@ -38,8 +38,6 @@ test('a secret is shown when it is made and when it is rotated, and never again'
     url: 'https://hooks.example.com/frames',
     types: ['video.ready'],
     state: 'active',
-    signing: 'v1',
-    public_key: null,
     waiting: 0,
   })
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]+=*$/)
@@ -82,30 +80,18 @@ test('a repeated creation with one Idempotency-Key does not show the secret twic
   expect(webhooks.filter(({ url }: { url: string }) => url.endsWith('/once'))).toHaveLength(1)
 })
 
-test('v1a shows a public key and no secret', async () => {
-  const { webhook, secret } = (await create({ signing: 'v1a' })).json
-  expect(secret).toBeNull()
-  expect(webhook.public_key).toMatch(/^whpk_/)
-  expect(Buffer.from(webhook.public_key.slice(5), 'base64')).toHaveLength(32)
-})
-
 test('what was registered can be changed, paused, resumed, and deleted', async () => {
   const { id } = (await create()).json.webhook
   const path = `/api/webhooks/${id}`
   const patch = {
     url: 'https://other.example.com/x#part',
     types: ['frame.saved', 'frame.unsaved'],
-    email: 'A@example.org',
   }
   expect((await call('PATCH', path, patch)).json.webhook).toMatchObject({
     url: 'https://other.example.com/x',
     types: ['frame.saved', 'frame.unsaved'],
-    email: 'a@example.org',
   })
-  expect((await call('PATCH', path, { types: null, email: null })).json.webhook).toMatchObject({
-    types: null,
-    email: null,
-  })
+  expect((await call('PATCH', path, { types: null })).json.webhook.types).toBeNull()
   expect((await call('POST', `${path}/pause`)).json.webhook).toMatchObject({
     state: 'paused',
     paused_because: 'operator',
@@ -135,9 +121,7 @@ describe('refused, with what is allowed:', () => {
     ['a long address', { url: `https://hooks.example.com/${'x'.repeat(2_000)}` }, /2000|2,000/],
     ['an unknown type', { types: ['frame.stolen'] }, /frame\.saved/],
     ['no type at all', { types: [] }, /types/],
-    ['an unknown signature', { signing: 'v2' }, /v1a/],
     ['an unknown field', { secret: 'whsec_mine' }, /secret/],
-    ['a bad mail address', { email: 'nobody' }, /email/],
   ]
   test.each(refusals)('%s', async (_, body, says) => {
     const answer = await create(body)
@@ -145,7 +129,7 @@ describe('refused, with what is allowed:', () => {
     expect(answer.text).toMatch(says)
   })
 
-  test('places that are none, and ranges the wrong way round', async () => {
+  test('places and events that are none', async () => {
     const { id } = (await create()).json.webhook
     await call('POST', `/api/webhooks/${id}/pause`)
     for (const from of ['yesterday', '2026-13-40', '99.99', '../..', '1.2.3']) {
@@ -155,10 +139,8 @@ describe('refused, with what is allowed:', () => {
     }
     expect((await call('GET', `/api/webhooks/${id}`)).json.webhook.state).toBe('paused')
     const resend = (body: unknown) => call('POST', `/api/webhooks/${id}/resend`, body)
-    expect((await resend({ from: '2099-01-02', to: '2020-01-01' })).status).toBe(400)
-    expect((await resend({ from: '2020-01-01' })).status).toBe(400)
     expect((await resend({ event_id: 'x' })).status).toBe(400)
-    expect((await resend({})).json.message).toContain('send event_id, or from and to')
+    expect((await resend({})).json.message).toContain('event_id')
     expect((await resend({ event_id: '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11' })).status).toBe(404)
     expect((await call('POST', `/api/webhooks/${id}/secret`, { overlap_hours: 1_000 })).status).toBe(400)
     expect((await call('GET', `/api/webhooks/${id}/deliveries?state=lost`)).text).toMatch(/delivered/)

@@ -57,7 +57,7 @@ const json = async (...args: string[]) => {
 
 test('an operator registers, tests, pauses, resumes and resends, and sees what was answered', async () => {
   const { webhook, secret } = await json('create', receiver.url, '--types', 'key.revoked,video.ready')
-  expect(webhook).toMatchObject({ state: 'active', types: ['key.revoked', 'video.ready'], signing: 'v1' })
+  expect(webhook).toMatchObject({ state: 'active', types: ['key.revoked', 'video.ready'] })
   expect(secret).toMatch(/^whsec_/)
   const tested = await json('test', webhook.id)
   expect(tested.delivery).toMatchObject({ type: 'webhook.test', state: 'delivered', attempts: [{ status: 204 }] })
@@ -72,15 +72,12 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
   const { deliveries } = await json('deliveries', webhook.id, '--state', 'delivered')
   expect(deliveries).toHaveLength(2)
   expect((await frames('deliveries', webhook.id)).out).toMatch(/key\.revoked +delivered +1 .* 204 \d+ ms/)
-  expect(await json('resend', webhook.id, '--event', deliveries[0].event_id)).toEqual({ queued: 1 })
-  expect(await json('resend', webhook.id, '--from', '2000-01-01', '--to', '2100-01-01')).toEqual({ queued: 1 })
+  const { event_id } = deliveries[0]
+  expect((await json('resend', webhook.id, '--event', event_id)).delivery).toMatchObject({ event_id, state: 'waiting' })
 
-  expect((await json('edit', webhook.id, '--types', 'all', '--email', 'Me@example.org')).webhook).toMatchObject({
-    types: null,
-    email: 'me@example.org',
-  })
-  const rotated = await json('rotate', webhook.id, '--overlap-hours', '1', '--signing', 'v1a')
-  expect(rotated).toMatchObject({ secret: null, webhook: { signing: 'v1a' } })
+  expect((await json('edit', webhook.id, '--types', 'all')).webhook.types).toBeNull()
+  const rotated = await json('rotate', webhook.id, '--overlap-hours', '1')
+  expect(rotated).toMatchObject({ secret: expect.stringMatching(/^whsec_/), webhook: { id: webhook.id } })
   const list = await frames()
   expect(list.out).toContain(receiver.url)
   expect(list.out + (await frames('show', webhook.id)).out).not.toContain(secret.slice(6, 20))
@@ -110,7 +107,7 @@ test('secrets are encrypted by a command, and backup and restore name the key th
   vi.stubEnv('DATA_DIR', join(dataDir, 'restored'))
   vi.stubEnv('SECRETS_KEY', 'cd'.repeat(32))
   expect((await frames('restore', place)).out).toContain(`add the key ${keyId} to SECRETS_KEY`)
-  expect((await json('list')).webhooks).toMatchObject([{ id: webhook.id, signing: 'v1' }])
+  expect((await json('list')).webhooks).toMatchObject([{ id: webhook.id }])
   const failed = await frames('encrypt')
   expect([failed.code, failed.err.includes(`Not decrypted: ${webhook.id}`)]).toEqual([1, true])
   vi.stubEnv('SECRETS_KEY', ['cd', 'ab'].map((two) => two.repeat(32)).join())
@@ -125,10 +122,8 @@ test('every fault is one line that says what to do', async () => {
     [['show', 'none'], 1, /No such webhook/],
     [['create', 'ftp://x/'], 2, /https:\/\//],
     [['create', receiver.url, '--types', 'frame.stolen'], 2, /frame\.saved/],
-    [['create', receiver.url, '--email', 'nobody'], 2, /e-mail/],
     [['edit', 'none'], 2, /--url/],
     [['resend', 'none'], 2, /--event/],
-    [['resend', 'none', '--event', 'x', '--from', '2000-01-01'], 2, /--event/],
     [['rotate', 'none', '--overlap-hours', '1000'], 2, /720/],
   ]
   for (const [args, code, says] of faults) {

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
 import { beforeEach, expect, test } from 'vitest'
-import { describeEndpoint, secretKeysOf } from '../../src/library/webhooks/describe.ts'
+import { secretKeysOf } from '../../src/library/webhooks/describe.ts'
 import { encryptSecrets, rotateSecret } from '../../src/library/webhooks/endpoints.ts'
-import { keyIdOf, publicKeyOf } from '../../src/webhooks/secrets.ts'
+import { keyIdOf } from '../../src/webhooks/secrets.ts'
 import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Stage, useStage, type Worker } from './support.ts'
 
@@ -20,13 +20,13 @@ beforeEach(() => {
 const [KEY, NEW_KEY] = [randomBytes(32), randomBytes(32)]
 
 /** Creates an endpoint with the key of the stage; its secret as the caller sees it. */
-async function create(signing: 'v1' | 'v1a' = 'v1') {
-  const { id } = await stage.register(receiver.url, { signing })
+async function create() {
+  const { id } = await stage.register(receiver.url)
   const { secret } = await rotate(id, { overlapHours: 0 })
   return { id, secret }
 }
-const rotate = (id: string, { overlapHours, signing }: { overlapHours: number; signing?: 'v1' | 'v1a' }) =>
-  stage.stores.db.transaction((tx) => rotateSecret(tx, id, { overlapHours, signing, secretsKeys: stage.secretsKeys }))
+const rotate = (id: string, { overlapHours }: { overlapHours: number }) =>
+  stage.stores.db.transaction((tx) => rotateSecret(tx, id, { overlapHours, secretsKeys: stage.secretsKeys }))
 
 /** What a dump of the database shows. */
 async function storedText(): Promise<string> {
@@ -150,15 +150,6 @@ test('a lost key is answered by a rotation: the old secret ends at once', async 
   const { secret, endpoint } = await rotate(id, { overlapHours: 24 })
   expect(endpoint.oldSecretUntil).toBeNull()
   expect(fits(secret, await sendWith([NEW_KEY]))).toBe(true)
-})
-
-test('endpoints are listed without any key, v1a with its public key', async () => {
-  stage.secretsKeys = [KEY]
-  const { id, secret } = await create('v1a')
-  expect(await describeEndpoint(stage.stores.db, await stage.endpoint(id))).toMatchObject({
-    signing: 'v1a',
-    public_key: publicKeyOf(secret),
-  })
 })
 
 test('a secret that was moved to another endpoint, or changed, does not sign', async () => {

@@ -145,7 +145,7 @@ test('a name that turns to a private address is refused before a connection is m
   let answer: Address[] = [{ address: '93.184.216.34', family: 4 }]
   const port = Number(new URL(good.url).port)
   const guarded = await openStage({
-    config: { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [], smtpUrl: undefined },
+    config: { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [] },
     wire: {
       resolve: async () => answer,
       // In place of TLS to the checked address: the receiver of this test.
@@ -191,7 +191,7 @@ test('a name that turns to a private address is refused before a connection is m
 test('an address that was allowed once is refused when private addresses no longer are', async () => {
   const dialled: string[] = []
   const guarded = await openStage({
-    config: { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [], smtpUrl: undefined },
+    config: { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [] },
     wire: {
       dial: async ({ address }) => {
         dialled.push(address)

@@ -10,7 +10,6 @@ import {
   type EndpointRow,
   loadEndpoint,
 } from '../../src/library/webhooks/endpoints.ts'
-import type { Signing } from '../../src/webhooks/secrets.ts'
 import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -27,7 +26,7 @@ export interface Stage {
   /** The `SECRETS_KEY` of everything that begins from now on. */
   secretsKeys: readonly Buffer[]
   /** Registers a receiver. Events from before it are not sent to it. */
-  register(url: string, given?: Partial<EndpointFields> & { signing?: Signing }): Promise<EndpointRow>
+  register(url: string, given?: Partial<EndpointFields>): Promise<EndpointRow>
   endpoint(id: string): Promise<EndpointRow>
   /** Appends events, in one transaction each thousand, and returns when readers may see them. */
   write(count: number, type?: 'key.revoked' | 'account.plan_changed'): Promise<string[]>
@@ -61,7 +60,6 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
         publicUrl: PUBLIC_URL,
         webhookAllowPrivate: true,
         secretsKeys: stage.secretsKeys,
-        smtpUrl: undefined,
       },
       logger,
       faultPoint: () => undefined,
@@ -90,10 +88,9 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
     pass(ms) {
       stage.now = new Date(stage.now.getTime() + ms)
     },
-    async register(url, { types = null, signing, ...fields } = {}) {
-      const given = { url, types, ...fields, accountId: null, ...(signing ? { signing } : {}) }
+    async register(url, { types = null } = {}) {
       const { endpoint } = await stores.db.transaction((tx) =>
-        createEndpoint(tx, given, { allowPrivate: true, secretsKeys: stage.secretsKeys }),
+        createEndpoint(tx, { url, types }, { allowPrivate: true, secretsKeys: stage.secretsKeys }),
       )
       return endpoint
     },

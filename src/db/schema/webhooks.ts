@@ -12,7 +12,6 @@ import {
   unique,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { accounts } from './accounts.ts'
 import { at, oneOf, xid8 } from './columns.ts'
 
 export const ENDPOINT_STATES = ['active', 'paused', 'gone'] as const
@@ -25,17 +24,13 @@ export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {
     id: text().primaryKey(),
-    /** The account that made it. It is notified of failures. */
-    accountId: text('account_id').references(() => accounts.id, { onDelete: 'set null' }),
     url: text().notNull(),
     description: text().notNull().default(''),
     /** Null: every type, those of later versions too. */
     types: text().array(),
-    /** Address for failure notices, instead of the account's. */
-    email: text(),
     state: text().$type<EndpointState>().notNull().default('active'),
     pausedBecause: text('paused_because').$type<'operator' | 'failures'>(),
-    /** `whsec_…` or `whsk_…`, as it signs, or encrypted (`src/webhooks/secrets.ts`). */
+    /** `whsec_…`, or encrypted (`src/webhooks/secrets.ts`). */
     secret: text().notNull(),
     /** Signs beside the new one until then. */
     oldSecret: text('old_secret'),
@@ -49,8 +44,6 @@ export const webhookEndpoints = pgTable(
     failures: integer().notNull().default(0),
     failingSince: at('failing_since'),
     lastSuccessAt: at('last_success_at'),
-    /** Number of failure mails sent. */
-    told: smallint().notNull().default(0),
     /** The receiver asked for no requests until then (`Retry-After`). */
     heldUntil: at('held_until'),
     /** The process that raised the epoch last sends, until the lease ends. */

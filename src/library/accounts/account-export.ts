@@ -66,11 +66,6 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select id, title, source_url, state, failure_message, film, created_at, expires_at
             from drafts where account_id = ${id} order by created_at`,
     ),
-    webhook_endpoints: whole(
-      tx,
-      sql`select id, url, description, types, email, state, created_at
-            from webhook_endpoints where account_id = ${id} or email = ${email} order by created_at, id`,
-    ),
     saves: savesOf(tx, id),
     boards: boardsOf(tx, id),
     events: eventsOf(tx, id, publicUrl),

@@ -123,8 +123,7 @@ export async function whatAccountHolds(
 
 /**
  * Ends an account at once: its keys, sessions and share links are refused, and its address is free. Its saves and
- * boards remain for `finishDeletions`. Its webhooks stay active, without its address. Its events stay too, but
- * nothing ties their account id to an address any more. @throws AppError not_found.
+ * boards remain for `finishDeletions`. Nothing ties its events to an address any more. @throws AppError not_found.
  */
 export async function markAccountDeleted(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
@@ -143,7 +142,6 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
     await tx.delete(removals).where(eq(removals.accountId, accountId))
     await tx.delete(drafts).where(eq(drafts.accountId, accountId))
-    await tx.execute(sql`update webhook_endpoints set email = null where email = ${found.email}`)
   })
 }
 

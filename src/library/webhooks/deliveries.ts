@@ -5,11 +5,10 @@ import { type DeliveryState, webhookDeliveries, webhookEndpoints } from '../../d
 import { invalid, notFound } from '../../errors.ts'
 import { type EventType, formatCursor, isLater, type StoredEvent, type TEST_EVENT } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
-import { readPosition } from '../../events/positions.ts'
 import { findEnd, readEvents, readEventsById } from '../../events/read.ts'
 import type { DeliveryError } from '../../webhooks/receiver.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
-import { checkOrder, WEBHOOKS } from './leases.ts'
+import { WEBHOOKS } from './leases.ts'
 
 /**
  * Writes a delivery for each endpoint and event, in the transaction that moves the consumer's checkpoint. Returns the
@@ -85,14 +84,14 @@ async function insertDeliveries(
   tx: Tx,
   given: {
     endpointId: string
-    events: readonly Pick<StoredEvent, 'id' | 'type' | 'cursor'>[]
+    events: readonly StoredEvent[]
     now: Date
     again: boolean
   },
 ): Promise<number> {
   const { endpointId, events, now, again } = given
   if (events.length === 0) return 0
-  const list = <T>(of: (event: (typeof events)[number]) => T) => sql.param(events.map(of))
+  const list = <T>(of: (event: StoredEvent) => T) => sql.param(events.map(of))
   const { rowCount } = await tx.execute(sql`
     insert into webhook_deliveries (endpoint_id, event_id, xid, seq, type, next_at)
     select ${endpointId}, id, xid::xid8, seq, type, ${now.toISOString()}::timestamptz
@@ -202,57 +201,6 @@ export async function resendEvent(db: Db, endpointId: string, eventId: string, n
     await insertDeliveries(tx, { endpointId, events, now, again: true })
   })
   return loadDelivery(db, endpointId, eventId)
-}
-
-export interface Range {
-  /** A cursor (after it) or a date (from it on). */
-  from: string
-  /** A cursor (with it) or a date (before it). */
-  to: string
-  /** `failed`: only deliveries that failed for good. Otherwise every event of the endpoint's types. */
-  only?: 'failed' | undefined
-}
-
-export const MAX_RANGE = 10_000
-
-/**
- * Sends the events of a range once more. At most `MAX_RANGE` at a time: `next` is the cursor to go on from, or null
- * at the end of the range.
- */
-export async function resendRange(
-  db: Db,
-  endpointId: string,
-  { from, to, only }: Range,
-  now: Date,
-): Promise<{ queued: number; next: string | null }> {
-  const { types } = await loadEndpoint(db, endpointId)
-  const after = await readPosition(db, 'from', from)
-  const end = await readPosition(db, 'to', to)
-  checkOrder(after, end)
-  return db.transaction(async (tx) => {
-    await lockEndpoint(tx, endpointId)
-    const within = sql`(xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
-                   and (xid, seq) <= (${end.xid}::xid8, ${end.seq}::bigint)`
-    const events =
-      only === 'failed'
-        ? sql`select event_id, xid, seq, type from webhook_deliveries
-               where endpoint_id = ${endpointId} and state = 'failed' and test is null and ${within}`
-        : sql`select id as event_id, xid, seq, type from events
-               where ${within} and xid < event_log_horizon()
-                 ${types ? sql`and type = any(${sql.param(types)}::text[])` : sql``}`
-    const { rows } = await tx.execute<{ event_id: string; xid_text: string; seq: string; type: never }>(
-      sql`select event_id, xid::text as xid_text, seq, type from (${events}) e
-           order by e.xid, e.seq limit ${MAX_RANGE}`,
-    )
-    const found = rows.map(({ event_id, xid_text, seq, type }) => ({
-      id: event_id,
-      type,
-      cursor: { xid: xid_text, seq: Number(seq) },
-    }))
-    await insertDeliveries(tx, { endpointId, events: found, now, again: true })
-    const last = found.at(-1)
-    return { queued: found.length, next: last && found.length === MAX_RANGE ? formatCursor(last.cursor) : null }
-  })
 }
 
 /** Sends a test event: one attempt, whatever the endpoint's state and types. It changes neither. */

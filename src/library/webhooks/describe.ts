@@ -7,7 +7,7 @@ import { checkpointOf } from '../../events/consume.ts'
 import { readPosition } from '../../events/positions.ts'
 import { findEnd } from '../../events/read.ts'
 import { ERRORS } from '../../webhooks/receiver.ts'
-import { describeStored, keyIdOf, type SecretsKeys } from '../../webhooks/secrets.ts'
+import { keyIdOf, keyIdOfStored, type SecretsKeys } from '../../webhooks/secrets.ts'
 import type { DeliveryEntry } from './deliveries.ts'
 import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
 import { stopFollowing, WEBHOOKS } from './leases.ts'
@@ -19,27 +19,22 @@ export async function describeEndpoints(db: DbOrTx, endpoints: readonly Endpoint
      where state = 'waiting' and endpoint_id = any(${sql.param(endpoints.map(({ id }) => id))}::text[]) group by 1`)
   const waiting = new Map(rows.map(({ id, n }) => [id, n]))
   const reached = await checkpointOf(db, WEBHOOKS)
-  return endpoints
-    .map((row) => ({ row, ...describeStored(row.secret) }))
-    .map(({ row, signing, publicKey }) => ({
-      id: row.id,
-      url: row.url,
-      description: row.description,
-      types: row.types,
-      email: row.email,
-      state: row.state,
-      paused_because: row.pausedBecause,
-      signing,
-      public_key: publicKey,
-      old_secret_until: row.oldSecretUntil && row.oldSecretUntil > new Date() ? row.oldSecretUntil.toISOString() : null,
-      waiting: waiting.get(row.id) ?? 0,
-      cursor: formatCursor(row.following ? reached : { xid: row.xid, seq: row.seq }),
-      failures: row.failures,
-      failing_since: row.failingSince?.toISOString() ?? null,
-      last_success_at: row.lastSuccessAt?.toISOString() ?? null,
-      created_at: row.createdAt.toISOString(),
-      updated_at: row.updatedAt.toISOString(),
-    }))
+  return endpoints.map((row) => ({
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    types: row.types,
+    state: row.state,
+    paused_because: row.pausedBecause,
+    old_secret_until: row.oldSecretUntil && row.oldSecretUntil > new Date() ? row.oldSecretUntil.toISOString() : null,
+    waiting: waiting.get(row.id) ?? 0,
+    cursor: formatCursor(row.following ? reached : { xid: row.xid, seq: row.seq }),
+    failures: row.failures,
+    failing_since: row.failingSince?.toISOString() ?? null,
+    last_success_at: row.lastSuccessAt?.toISOString() ?? null,
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt.toISOString(),
+  }))
 }
 
 export async function describeEndpoint(db: DbOrTx, endpoint: EndpointRow) {
@@ -72,7 +67,7 @@ export async function secretKeysOf(
   const { rows } = await db.execute<{ stored: string }>(sql`
     select secret as stored from webhook_endpoints
     union all select old_secret from webhook_endpoints where old_secret_until > now()`)
-  const used = [...new Set(rows.flatMap(({ stored }) => describeStored(stored).keyId ?? []))].sort()
+  const used = [...new Set(rows.flatMap(({ stored }) => keyIdOfStored(stored) ?? []))].sort()
   const held = new Set(secretsKeys.map(keyIdOf))
   return { used, missing: used.filter((id) => !held.has(id)) }
 }
@@ -121,7 +116,10 @@ export async function resumeEndpoint(db: Db, id: string, from: string, now: Date
   return db.transaction(async (tx) => {
     const endpoint = await lockEndpoint(tx, id)
     if (endpoint.state === 'active')
-      throw new AppError('conflict', 'This webhook is active. To send events again, resend a range of them.')
+      throw new AppError(
+        'conflict',
+        'This webhook is active. To send events again, pause it and resume it from a place.',
+      )
     const position = place ?? (from === 'now' ? await findEnd(tx) : { xid: endpoint.xid, seq: endpoint.seq })
     if (from !== 'stopped') await skipUntil(tx, id, position, now)
     await sendAgain(tx, id, { givenUpSince: from === 'stopped' ? endpoint.failingSince : null, now })
@@ -132,7 +130,6 @@ export async function resumeEndpoint(db: Db, id: string, from: string, now: Date
       ...position,
       failures: 0,
       failingSince: null,
-      told: 0,
       heldUntil: null,
     })
   })

@@ -8,14 +8,11 @@ import { findEnd } from '../../events/read.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import {
   createSecret,
-  describeStored,
   openCipher,
   type SecretCipher,
   type SecretsKeys,
-  type Signing,
   UndecryptableSecret,
 } from '../../webhooks/secrets.ts'
-import { parseEmail } from '../accounts/accounts.ts'
 import { isId, randomId } from '../ids.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
@@ -33,14 +30,12 @@ export interface EndpointFields {
   /** Null: every type, those of later versions too. */
   types: readonly EventType[] | null
   description?: string | undefined
-  /** Address for failure notices, instead of the owner's. */
-  email?: string | null | undefined
 }
 
 /** Registers a receiver of all events from now on. The secret is returned here and never again. */
 export async function createEndpoint(
   tx: Tx,
-  given: EndpointFields & { signing?: Signing | undefined; accountId: string | null },
+  given: EndpointFields,
   { allowPrivate, secretsKeys }: { allowPrivate: boolean; secretsKeys: SecretsKeys },
 ): Promise<{ endpoint: EndpointRow; secret: string }> {
   const cipher = openCipher(secretsKeys)
@@ -49,12 +44,11 @@ export async function createEndpoint(
   if (rows[0]!.n >= MAX_ENDPOINTS)
     throw new AppError('conflict', `There are ${MAX_ENDPOINTS} webhooks, which is the most. Delete one first.`)
   const id = randomId()
-  const secret = createSecret(given.signing ?? 'v1')
+  const secret = createSecret()
   const [endpoint] = await tx
     .insert(webhookEndpoints)
     .values({
       id,
-      accountId: given.accountId,
       ...toColumns(given, allowPrivate),
       url: checkReceiver(given.url, allowPrivate),
       secret: cipher.encrypt(secret, id),
@@ -113,18 +107,14 @@ export async function deleteEndpoint(db: Db, id: string): Promise<void> {
 export async function rotateSecret(
   tx: Tx,
   id: string,
-  {
-    overlapHours = OVERLAP_HOURS,
-    signing,
-    secretsKeys,
-  }: { overlapHours?: number | undefined; signing?: Signing | undefined; secretsKeys: SecretsKeys },
+  { overlapHours = OVERLAP_HOURS, secretsKeys }: { overlapHours?: number | undefined; secretsKeys: SecretsKeys },
 ): Promise<{ endpoint: EndpointRow; secret: string }> {
   if (!Number.isInteger(overlapHours) || overlapHours < 0 || overlapHours > MAX_OVERLAP_HOURS)
     throw invalid('overlap_hours', `overlap_hours must be a whole number from 0 to ${MAX_OVERLAP_HOURS}.`)
   const cipher = openCipher(secretsKeys)
   await requireKey(tx, cipher)
   const old = await lockEndpoint(tx, id)
-  const secret = createSecret(signing ?? describeStored(old.secret).signing)
+  const secret = createSecret()
   const oldSecret = overlapHours > 0 ? encryptAgain(old.secret, id, cipher) : null
   const endpoint = await setColumns(tx, id, {
     secret: cipher.encrypt(secret, id),
@@ -201,12 +191,11 @@ export async function setColumns(
   return row!
 }
 
-function toColumns({ url, types, description, email }: Partial<EndpointFields>, allowPrivate: boolean) {
+function toColumns({ url, types, description }: Partial<EndpointFields>, allowPrivate: boolean) {
   return {
     ...(url === undefined ? {} : { url: checkReceiver(url, allowPrivate) }),
     ...(types === undefined ? {} : { types: toTypes(types) }),
     ...(description === undefined ? {} : { description: cleanText(description, MAX_DESCRIPTION) }),
-    ...(email === undefined ? {} : { email: email === null ? null : parseEmail(email) }),
   }
 }
 

@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import type { EndpointState } from '../../db/schema/webhooks.ts'
-import { invalid } from '../../errors.ts'
-import { type Cursor, isLater, type StoredEvent } from '../../events/catalogue.ts'
+import type { StoredEvent } from '../../events/catalogue.ts'
 import { readEventsById } from '../../events/read.ts'
 import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
 
@@ -138,9 +137,4 @@ export async function stopFollowing(tx: Tx, endpointId: string): Promise<void> {
     update webhook_endpoints e set xid = c.xid, seq = c.seq from checkpoints c
      where e.id = ${endpointId} and e.following and c.consumer = ${WEBHOOKS} and (c.xid, c.seq) > (e.xid, e.seq)`)
   await tx.execute(sql`update webhook_endpoints set following = false where id = ${endpointId}`)
-}
-
-/** @throws AppError invalid_request unless something can lie between the two */
-export function checkOrder(from: Cursor, to: Cursor): void {
-  if (isLater(from, to)) throw invalid('from', 'from: it is after `to`. Give the earlier position first.')
 }

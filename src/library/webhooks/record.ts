@@ -1,6 +1,5 @@
-import { eq, getTableColumns, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import { accounts } from '../../db/schema/accounts.ts'
 import { type EndpointState, webhookEndpoints } from '../../db/schema/webhooks.ts'
 import type { DeliveryError, Outcome } from '../../webhooks/receiver.ts'
 import { type DueDelivery, type Lease, stopFollowing } from './leases.ts'
@@ -17,6 +16,8 @@ export interface Attempt {
 export interface Recorded {
   lease: Lease
   state: EndpointState
+  /** Whether the attempts made it one that is struggling. */
+  strugglesNow: boolean
   /** Why the endpoint stopped being active just now. */
   ended: 'failures' | 'gone' | undefined
   revision: string
@@ -57,23 +58,23 @@ export async function recordAttempts(db: Db, attempts: readonly Attempt[], rando
     const touched = [...new Set(held.map(({ lease }) => lease.endpointId))].map((id) => endpoints.get(id)!)
     await writeEndpoints(tx, touched)
     for (const { id, ended } of touched) if (ended) await stopFollowing(tx, id)
-    return touched.map(({ id, epoch, state, revision, ended, failures, heldUntil }) => ({
+    return touched.map(({ id, epoch, state, revision, strugglesNow, ended, failures, heldUntil }) => ({
       lease: { endpointId: id, epoch },
-      ...{ state, revision, ended, failures, heldUntil },
+      ...{ state, revision, strugglesNow, ended, failures, heldUntil },
     }))
   })
 }
 
 async function lockEndpoints(tx: Tx, ids: readonly string[]) {
-  const { id, leaseEpoch: epoch, state, failures, failingSince, told, heldUntil, lastSuccessAt } = webhookEndpoints
+  const { id, leaseEpoch: epoch, state, failures, failingSince, heldUntil, lastSuccessAt } = webhookEndpoints
   const revision = sql<string>`${webhookEndpoints.updatedAt}::text`
   const rows = await tx
-    .select({ id, epoch, state, failures, failingSince, told, heldUntil, lastSuccessAt, revision })
+    .select({ id, epoch, state, failures, failingSince, heldUntil, lastSuccessAt, revision })
     .from(webhookEndpoints)
     .where(sql`${id} = any(${sql.param(ids)}::text[])`)
     .orderBy(id)
     .for('update')
-  return new Map(rows.map((row) => [row.id, { ...row, ended: undefined as Recorded['ended'] }]))
+  return new Map(rows.map((row) => [row.id, { ...row, strugglesNow: false, ended: undefined as Recorded['ended'] }]))
 }
 
 type Endpoint = Awaited<ReturnType<typeof lockEndpoints>> extends Map<string, infer One> ? One : never
@@ -99,11 +100,12 @@ function applyTo(endpoint: Endpoint, { delivery, at, outcome }: Attempt): void {
   if (delivery.test) return
   if (outcome.error === null) {
     endpoint.lastSuccessAt = at
-    if (endpoint.state === 'active') Object.assign(endpoint, { failures: 0, failingSince: null, told: 0 })
+    if (endpoint.state === 'active') Object.assign(endpoint, { failures: 0, failingSince: null })
     return
   }
   if (endpoint.state !== 'active') return
   endpoint.failures++
+  if (endpoint.failures === STRUGGLING) endpoint.strugglesNow = true
   endpoint.failingSince ??= at
   const rest = OVERLOADED.includes(outcome.status ?? 0) ? parseRetryAfter(outcome.retryAfter, at) : null
   if (rest !== null) endpoint.heldUntil = new Date(at.getTime() + rest)
@@ -159,63 +161,11 @@ async function countAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void
 }
 
 async function writeEndpoints(tx: Tx, endpoints: readonly Endpoint[]): Promise<void> {
-  for (const { id, epoch: _, revision: __, ended, ...columns } of endpoints)
+  for (const { id, epoch: _, revision: __, strugglesNow: ___, ended, ...columns } of endpoints)
     await tx
       .update(webhookEndpoints)
       .set(ended === 'failures' ? { ...columns, pausedBecause: ended } : columns)
       .where(eq(webhookEndpoints.id, id))
-}
-
-/** A failing endpoint whose owner must be notified. */
-export interface Trouble {
-  id: string
-  host: string
-  /** The owner's address for the notice; null when there is none that receives mail. */
-  to: string | null
-  since: Date
-  failures: number
-  /** After the first day, after the third day, at the pause. */
-  stage: 'first' | 'second' | 'paused'
-}
-
-const STAGES = ['first', 'second', 'paused'] as const
-
-export async function troubledEndpoints(db: Db, now: Date): Promise<Trouble[]> {
-  const rows = await db
-    .select({ ...getTableColumns(webhookEndpoints), owner: accounts.email })
-    .from(webhookEndpoints)
-    .leftJoin(accounts, eq(accounts.id, webhookEndpoints.accountId))
-    .where(sql`failing_since is not null and told < ${STAGES.length}
-               and (state = 'active' or paused_because = 'failures')`)
-    .orderBy(webhookEndpoints.id)
-  return rows.flatMap((row) => {
-    const since = row.failingSince!
-    const active = row.state === 'active'
-    const reached = active ? TELL_AFTER.filter((ms) => now.getTime() - since.getTime() >= ms).length : STAGES.length
-    if (reached <= row.told) return []
-    return [
-      {
-        id: row.id,
-        host: new URL(row.url).host,
-        to: toMailbox(row.email ?? row.owner),
-        since,
-        failures: row.failures,
-        stage: STAGES[reached - 1]!,
-      },
-    ]
-  })
-}
-
-/** The account of the first start has no mailbox. */
-function toMailbox(email: string | null): string | null {
-  return email === null || email.endsWith('@localhost') ? null : email
-}
-
-/** Records that the owner was notified. Has no effect when the endpoint has had a success since. */
-export async function markTold(db: Db, { id, since, stage }: Trouble): Promise<void> {
-  await db.execute(sql`
-    update webhook_endpoints set told = ${STAGES.indexOf(stage) + 1}
-     where id = ${id} and failing_since = ${since.toISOString()}::timestamptz`)
 }
 
 const SECOND = 1_000
@@ -254,8 +204,8 @@ function parseRetryAfter(value: string | undefined, now: Date): number | null {
   return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_RETRY_AFTER) : null
 }
 
+/** After this many failures without a success an endpoint gets one request at a time, until one succeeds. */
+export const STRUGGLING = 20
+
 /** An endpoint that failed for so long, and so often, without one success is paused. */
 const PAUSE_AFTER = { ms: 5 * DAY, failures: 20 } as const
-
-/** After these times of nothing but failures its owner gets a mail; the last one comes with the pause. */
-const TELL_AFTER = [DAY, 3 * DAY] as const
