@@ -27,7 +27,7 @@ const CEILINGS = {
   'src/db': 1_276,
   'src/events': 1_604,
   'src/http': 2_784,
-  'src/library': 8_049,
+  'src/library': 7_927,
   'src/local': 492,
   'src/mcp': 4_422,
   'src/media': 591,
@@ -44,12 +44,12 @@ const CEILINGS = {
   'src/web': 7_436,
   'src/webhooks': 262,
   'src/workers': 1_922,
-  'TypeScript of src': 60_003,
-  'text of src': 65_988,
+  'TypeScript of src': 59_908,
+  'text of src': 65_896,
   tests: 43_595,
   bench: 7_886,
-  'words of docs': 24_185,
-  'words of decisions': 9_345,
+  'words of docs': 24_184,
+  'words of decisions': 9_343,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

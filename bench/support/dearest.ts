@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
+import { deleteBoard } from '../../src/library/collections/boards.ts'
 import { unpinFrames } from '../../src/library/collections/pins.ts'
-import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
 import { ARGUMENTS_OF_TOOLS, METHODS, rpc, words, year } from './dearest-tools.ts'
 import { SIGN_IN_REQUESTS } from './sign-in-requests.ts'
@@ -250,15 +250,21 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /web/saved': (world, n) => ({ form: framesNamed(world, n * 500) }),
   'POST /web/pins': (world, n) => ({ form: { board: world.board, note: MOST.note, ...framesNamed(world, n * 500) } }),
   'POST /web/unpins': (world, n) => ({ form: { board: world.board, ...framesNamed(world, n * 500) } }),
-  'POST /web/undo': async ({ db, accountId, frames }) => {
-    const boardId = await fullBoard(db, accountId, frames)
-    const { undo } = await removePinsWithUndo(db, { accountId, boardId, frameIds: frames.slice(0, 500) })
-    return { form: { removal: undo! } }
+  'POST /web/unsaves/undo': (world, n) => ({ form: framesNamed(world, n * 500) }),
+  'POST /web/unpins/undo': async ({ db, accountId, frames }) => {
+    const board = await fullBoard(db, accountId, frames)
+    const { unpinned } = await unpinFrames(db, { accountId, boardId: board, frameIds: frames.slice(0, 100) })
+    return { form: { board, pins: JSON.stringify(unpinned) } }
   },
-  'POST /web/boards': (world, n) => ({ form: { name: `w${n}`, ...framesNamed(world, n * 500) } }),
+  'POST /web/boards': (_, n) => ({ form: { name: `w${n}` } }),
   'POST /web/boards/:id/rename': (_, n) => ({ form: { name: `r${n}` } }),
   'POST /web/boards/:id/cover': ({ board, frames }) => ({ params: { id: board }, form: { cover: frames[4_999]! } }),
   'POST /web/boards/:id/delete': onFullBoard,
+  'POST /web/boards/:id/delete/undo': async (world) => {
+    const id = await fullBoard(world.db, world.accountId, world.frames)
+    await deleteBoard(world.db, { accountId: world.accountId, boardId: id })
+    return { params: { id } }
+  },
   'POST /web/boards/:id/note': ({ frames }, n) => ({ form: { frame: frames[4_990 + n]!, note: MOST.note } }),
   'POST /web/boards/:id/move': ({ frames }, n) => ({ form: { move: `${frames[4_990 + n]}:${n}` } }),
   'POST /web/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),

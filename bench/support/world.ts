@@ -137,7 +137,6 @@ export async function fullBoard(
     insert into board_items (board_id, frame_id, position, note)
     select ${id}, frame_id, n, ${note}
       from unnest(${idArray(frames.slice(0, MOST.pins))}) with ordinality as f(frame_id, n)`)
-  await db.execute(sql`update boards set item_count = ${MOST.pins} where id = ${id}`)
   return id
 }
 

@@ -77,8 +77,11 @@ type GivenFile = Omit<FormFile, 'fields'> & {
 
 /** JSON for scripts and a path for everyone else. */
 type Told = { json: object; to: string }
-/** What an action ends with: that, or a page. */
-export type Done = Told | { page: PersonPage; status?: number }
+/**
+ * What an action ends with: that, or a page. `first`: a page for everyone else before they go there, unless their form
+ * names where to return to.
+ */
+export type Done = (Told & { first?: PersonPage | null }) | { page: PersonPage; status?: number }
 
 export type PersonPage = Omit<Page, 'person' | 'viewer' | 'noIndex'> & { formTo?: string }
 
@@ -156,8 +159,9 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
         await pay(asked, options, body, POINTS.write)
         const done = await act({ ...asked, body })
         if (done === undefined) return
-        if ('json' in done) answerForm(req, res, done)
-        else show(res, visitor, done.page, done.status)
+        if ('page' in done) show(res, visitor, done.page, done.status)
+        else if (done.first && !given.back && !wantsJson(req)) show(res, visitor, done.first)
+        else answerForm(req, res, done)
       })
     },
 
@@ -207,7 +211,7 @@ function parseForm(body: z.ZodType | undefined, given: Record<string, unknown>):
 const textsOf = (given: unknown) => [given ?? []].flat().filter((one): one is string => typeof one === 'string')
 
 /** Frames that a form names. */
-const MAX_FRAMES = 500
+export const MAX_FRAMES = 500
 
 const sent = z.unknown().optional()
 
@@ -219,6 +223,14 @@ export const field = {
   filled: sent.transform((given) => textsOf(given)[0] || undefined),
   /** Undefined only when it is absent. */
   maybe: sent.transform((given) => textsOf(given)[0]),
+  /** Undefined where it is not JSON. */
+  json: sent.transform((given): unknown => {
+    try {
+      return JSON.parse(textsOf(given)[0] ?? '')
+    } catch {
+      return undefined
+    }
+  }),
   flag: sent.transform((given) => textsOf(given).length > 0),
   list: sent.transform((given) => [...new Set(textsOf(given))].filter((one) => one !== '')),
 }

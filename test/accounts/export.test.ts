@@ -7,10 +7,9 @@ import { createGrant } from '../../src/library/accounts/grants.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
-import { createBoard } from '../../src/library/collections/boards.ts'
+import { createBoard, deleteBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
-import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
-import { saveFrames } from '../../src/library/collections/saves.ts'
+import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { frames } from '../library/support.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedDraft, seedFrames } from './seed-frames.ts'
@@ -50,6 +49,10 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   await pinFrames(db, { accountId: ann.id, boardId: board.id, frameIds: frameIds.slice(0, 3), note: 'a private note' })
   const link = await shareBoard(db, { accountId: ann.id, boardId: board.id })
   await createBoard(db, { accountId: bob.id, name: 'Bob’s board' })
+  const deleted = await createBoard(db, { accountId: ann.id, name: 'Endings' })
+  const old = { accountId: ann.id, boardId: deleted.id }
+  await pinFrames(db, { ...old, frameIds: frameIds.slice(0, 2), note: 'no more' })
+  await deleteBoard(db, old)
   for (const accountId of [ann.id, bob.id]) await seedDraft(db, accountId)
 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
@@ -64,7 +67,8 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'sessions',
       'sign_in_links',
       'stored_answers',
-      'removals',
+      'removed_saves',
+      'deleted_boards',
       'drafts',
       'saves',
       'boards',
@@ -80,6 +84,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   expect(kept.saves[0]).toMatchObject({ saved_at: expect.stringMatching(/^\d{4}-.*Z$/) })
   expect(kept.boards).toMatchObject([{ id: board.id, name: 'Openings', shared_at: expect.any(String) }])
   expect(kept.boards[0].items).toHaveLength(3)
+  expect(kept.deleted_boards).toMatchObject([{ id: deleted.id, name: 'Endings', notes: ['no more', 'no more'] }])
   expect(kept.boards[0].items[0]).toMatchObject({ frame_id: frameIds[0], note: 'a private note' })
   expect(kept.events.every((event: { account_id: string }) => event.account_id === ann.id)).toBe(true)
   const types = new Set(kept.events.map((event: { type: string }) => event.type))
@@ -101,7 +106,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'events',
       'grants',
       'idempotency_keys',
-      'removals',
+      'removed_saves',
       'saves',
       'sessions',
       'sign_in_links',
@@ -114,7 +119,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const left = await db.$client.query(
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
-      union all select 1 from removals where account_id = $1
+      union all select 1 from removed_saves where account_id = $1
       union all select 1 from drafts where account_id = $1
       union all select 1 from sign_in_links where email = $2`,
     [ann.id, email],
@@ -128,8 +133,9 @@ test('every time is RFC 3339, whatever its name', async () => {
   await createKey(db, { accountId, name: 'Eve’s agent' })
   const { frameIds } = await seedFrames(db, { count: 1 })
   await saveFrames(db, { accountId, frameIds })
-  await removeSavesWithUndo(db, { accountId, frameIds })
+  await unsaveFrames(db, { accountId, frameIds })
   const { stdout } = await run('accounts', 'export', 'eve@example.org')
-  const { keys, removals } = JSON.parse(stdout)
-  for (const time of [keys[0].created_at, removals[0].at]) expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+  const { keys, removed_saves: removed } = JSON.parse(stdout)
+  for (const time of [keys[0].created_at, removed[0].saved_at, removed[0].removed_at])
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
 })

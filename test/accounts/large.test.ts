@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { finishDeletions, markAccountDeleted } from '../../src/library/accounts/accounts.ts'
-import { createBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
-import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
-import {
-  putBack,
-  removeBoardWithUndo,
-  removePinsWithUndo,
-  undoFrameReferences,
-} from '../../src/library/collections/removals.ts'
+import { createBoard, deleteBoard, listBoards, loadBoard, restoreBoard } from '../../src/library/collections/boards.ts'
+import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
+import { pinFrame, pinFrames, repinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'
@@ -103,10 +98,10 @@ test('no transaction of the largest deeds writes more events than a full board h
   const all = lists.flatMap(({ frameIds }) => frameIds)
   const at = { accountId, boardId: (await createBoard(stores.db, { accountId, name: 'full' })).id }
   for (const { frameIds } of lists) await pinFrames(stores.db, { ...at, frameIds })
-  const pins = await removePinsWithUndo(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
-  await putBack(stores.db, { accountId, id: pins.undo! })
-  const board = await removeBoardWithUndo(stores.db, at)
-  expect(await putBack(stores.db, { accountId, id: board.undo })).toMatchObject({ frames: 5_000, lost: 0 })
+  const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
+  await repinFrames(stores.db, { ...at, pins: unpinned })
+  await deleteBoard(stores.db, at)
+  await restoreBoard(stores.db, at)
   expect((await loadBoard(stores.db, at)).pins.map(({ frameId }) => frameId)).toEqual(all)
 
   // A video whose frames thousands have saved and pinned.

@@ -4,6 +4,7 @@ import { createKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
+import { saveFrames } from '../../src/library/collections/saves.ts'
 import type { TestApi } from './app.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
@@ -40,6 +41,7 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   await pinFrames(api.db, { ...at, boardId, frameIds })
   const { id: other } = await createBoard(api.db, { ...at, name: 'other' })
   await pinFrames(api.db, { ...at, boardId: other, frameIds: frameIds.slice(0, 200) })
+  await saveFrames(api.db, { ...at, frameIds })
   await setPlan(api.db, { accountId: account.id, plan })
 
   const post = (path: string, fields: [string, string][]) =>
@@ -55,11 +57,21 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   const some = frameIds.slice(0, 100).map((id): [string, string] => ['frame', id])
   const unpinned = await cost('/web/unpins', [['board', boardId], ...some])
   expect([unpinned.status, unpinned.points]).toEqual([200, 100])
-  const back = await cost('/web/undo', [['removal', unpinned.json.undo]])
-  expect([back.status, back.points]).toEqual([200, 100])
-  expect((await cost('/web/undo', [['removal', unpinned.json.undo]])).points).toBe(5)
+  if (plan === 'pro') {
+    const { action, fields } = unpinned.json.undo
+    const back = await cost(action, Object.entries(fields))
+    expect([back.status, back.points]).toEqual([200, 100])
+  }
+  const saves = await cost('/web/unsaves', some)
+  expect([saves.status, saves.points]).toEqual([200, 100])
+  const saved = await cost(saves.json.undo.action, some)
+  expect([saved.json.back.length, saved.points]).toEqual([100, 100])
+  const pinned = plan === 'pro' ? PINS : PINS - 100
   const deleted = await cost(`/web/boards/${boardId}/delete`, [])
-  expect([deleted.status, deleted.points]).toEqual([200, PINS])
+  expect([deleted.status, deleted.points]).toEqual([200, pinned])
+  const restored = await cost(`/web/boards/${boardId}/delete/undo`, [])
+  expect([restored.status, restored.points]).toEqual([200, pinned])
+  expect((await cost(`/web/boards/${boardId}/delete/undo`, [])).points).toBe(5)
   const before = await left()
   const removed = await api.call(`/api/boards/${other}`, { method: 'DELETE', key })
   expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
@@ -112,8 +124,8 @@ test('a description shows on the page of a board and its share link, and outlive
   expect((await api.call(new URL(json.url).pathname)).text).toContain('For &lt;the&gt; launch')
   await post(`/web/boards/${id}/rename`, { name: 'June' })
   expect(await described()).toMatchObject({ name: 'June', description: 'For <the> launch' })
-  const gone = await post(`/web/boards/${id}/delete`, {})
-  await post('/web/undo', { removal: gone.json.undo })
+  await post(`/web/boards/${id}/delete`, {})
+  await post(`/web/boards/${id}/delete/undo`, {})
   expect(await described()).toMatchObject({ name: 'June', description: 'For <the> launch' })
   await post(`/web/boards/${id}/rename`, { name: 'June', description: '' })
   expect((await described()).description).toBeNull()

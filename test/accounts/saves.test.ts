@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createBoard, loadBoard } from '../../src/library/collections/boards.ts'
+import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
-import { undoFrameReferences } from '../../src/library/collections/removals.ts'
 import { listSaves, saveFrame, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setPlan } from '../../src/library/accounts/accounts.ts'
-import { createBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
-import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
-import {
-  putBack,
-  removeBoardWithUndo,
-  removePinsWithUndo,
-  removeSavesWithUndo,
-} from '../../src/library/collections/removals.ts'
-import { listSaves, saveFrames } from '../../src/library/collections/saves.ts'
+import { deleteExpired, setPlan } from '../../src/library/accounts/accounts.ts'
+import { createBoard, deleteBoard, listBoards, loadBoard, restoreBoard } from '../../src/library/collections/boards.ts'
+import { pinFrame, pinFrames, repinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
+import { listSaves, resaveFrames, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
+import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'
-import { eventsOf } from './records.ts'
+import { eventsOf, expectCountsToAddUp } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** What comes back when a removal is undone, whatever happened in between. */
@@ -26,12 +21,15 @@ const sql = async <T extends object>(text: string, values: unknown[] = []) =>
 
 async function boardWith(count: number) {
   const { account } = await seedAccount(stores.db)
-  const { frameIds } = await seedFrames(stores.db, { count })
+  const { frameIds, videoId } = await seedFrames(stores.db, { count })
   const { id: boardId } = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
   const at = { accountId: account.id, boardId }
   await pinFrames(stores.db, { ...at, frameIds })
-  return { at, accountId: account.id, boardId, frameIds }
+  return { at, accountId: account.id, boardId, frameIds, videoId }
 }
+
+const orderOf = async (at: { accountId: string; boardId: string }) =>
+  (await loadBoard(stores.db, at)).pins.map(({ frameId, note }) => [frameId, note])
 
 /** Waits until a transaction waits for a row that another one holds. */
 const untilOneWaits = () =>
@@ -42,28 +40,30 @@ const untilOneWaits = () =>
 test('A1: an undo of many neighbours rewrites none of the pins that stayed, and each is where it was', async () => {
   const { at, accountId, boardId, frameIds } = await boardWith(150)
   await pinFrame(stores.db, { ...at, frameId: frameIds[60]!, note: 'hold this' })
-  const before = await loadBoard(stores.db, at)
+  const before = await orderOf(at)
   const gone = frameIds.slice(20, 120)
-  const { undo } = await removePinsWithUndo(stores.db, { ...at, frameIds: gone })
+  const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: gone })
   const rows = () =>
     sql('select frame_id, xmin::text from board_items where board_id = $1 and frame_id <> all($2) order by 1', [
       boardId,
       gone,
     ])
   const stayed = await rows()
-  expect(await putBack(stores.db, { accountId, id: undo! })).toMatchObject({ frames: 100, lost: 0 })
+  // Forged twice, and in any order.
+  const pins = [...unpinned.toReversed(), unpinned[0]!]
+  expect((await repinFrames(stores.db, { ...at, pins })).pinned).toEqual(gone)
   expect(await rows()).toEqual(stayed)
-  const after = await loadBoard(stores.db, at)
-  expect(after.pins).toEqual(before.pins)
-  expect(after.board.itemCount).toBe(150)
+  expect(await orderOf(at)).toEqual(before)
   const pinned = (await eventsOf(stores.db, accountId)).filter(({ type }) => type === 'board.frame_pinned')
   expect(pinned.slice(-100).map(({ data }) => data.frame_id)).toEqual(gone)
+  expect(await repinFrames(stores.db, { ...at, pins })).toEqual({ pinned: [] })
 })
 
 test('A1: pins come back to their places also where the board has no room and has changed meanwhile', async () => {
-  const { at, accountId, boardId, frameIds } = await boardWith(12)
+  const { at, boardId, frameIds } = await boardWith(12)
   const [a, b, c, d, e, f, ...rest] = frameIds as [string, string, string, string, string, string, ...string[]]
-  const { undo } = await removePinsWithUndo(stores.db, { ...at, frameIds: [a, c, d, e] })
+  const lost = (await seedFrames(stores.db, { count: 1 })).frameIds[0]!
+  const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: [a, c, d, e] })
   await pinFrame(stores.db, { ...at, frameId: d, note: 'pinned anew' })
   await unpinFrames(stores.db, { ...at, frameIds: rest })
   await sql(
@@ -71,27 +71,28 @@ test('A1: pins come back to their places also where the board has no room and ha
        from board_items where board_id = $1) placed where i.board_id = $1 and i.frame_id = placed.frame_id`,
     [boardId],
   )
-  expect((await loadBoard(stores.db, at)).pins.map((pin) => pin.frameId)).toEqual([b, f, d])
-  expect(await putBack(stores.db, { accountId, id: undo! })).toMatchObject({ frames: 4, lost: 0 })
+  expect((await orderOf(at)).map(([id]) => id)).toEqual([b, f, d])
+  const unknown = { frameId: `${lost}x`, note: null, position: 1 }
+  expect(await repinFrames(stores.db, { ...at, pins: [...unpinned, unknown] })).toEqual({ pinned: [a, c, e] })
+  expect((await orderOf(at)).map(([id]) => id)).toEqual([a, b, c, f, e, d])
   const { board, pins } = await loadBoard(stores.db, at)
-  expect(pins.map((pin) => pin.frameId)).toEqual([a, b, c, f, e, d])
   expect(pins.at(-1)!.note).toBe('pinned anew')
   expect(board.itemCount).toBe(6)
 })
 
 test('A6: a pin that was answered before its board goes comes back with the board', async () => {
-  const { at, accountId, frameIds } = await boardWith(3)
+  const { at, frameIds } = await boardWith(3)
   const late = (await seedFrames(stores.db, { count: 1 })).frameIds[0]!
-  let deleting: ReturnType<typeof removeBoardWithUndo> | undefined
+  let deleting: ReturnType<typeof deleteBoard> | undefined
   await stores.db.transaction(async (tx) => {
     await tx.execute(`select 1 from boards where id = '${at.boardId}' for update`)
-    deleting = removeBoardWithUndo(stores.db, at)
+    deleting = deleteBoard(stores.db, at)
     await untilOneWaits()
     await pinFrame(tx, { ...at, frameId: late })
   })
-  const { undo } = await deleting!
-  expect(await putBack(stores.db, { accountId, id: undo })).toMatchObject({ frames: 4, lost: 0 })
-  expect((await loadBoard(stores.db, at)).pins.map((pin) => pin.frameId)).toEqual([...frameIds, late])
+  await deleting!
+  await restoreBoard(stores.db, at)
+  expect((await orderOf(at)).map(([id]) => id)).toEqual([...frameIds, late])
 })
 
 test('A6: a save that was answered before it is removed comes back too', async () => {
@@ -100,64 +101,108 @@ test('A6: a save that was answered before it is removed comes back too', async (
   const [early, late] = frameIds as [string, string]
   const at = { accountId: account.id }
   await saveFrames(stores.db, { ...at, frameIds: [early] })
-  let removing: ReturnType<typeof removeSavesWithUndo> | undefined
+  let removing: ReturnType<typeof unsaveFrames> | undefined
   await stores.db.transaction(async (tx) => {
     await saveFrames(tx, { ...at, frameIds: [late] })
-    removing = removeSavesWithUndo(stores.db, { ...at, frameIds })
+    removing = unsaveFrames(stores.db, { ...at, frameIds })
     await untilOneWaits()
   })
-  const { undo } = await removing!
+  await removing!
   expect((await listSaves(stores.db, account.id)).saves).toEqual([])
-  expect(await putBack(stores.db, { ...at, id: undo! })).toMatchObject({ frames: 2, lost: 0 })
+  expect((await resaveFrames(stores.db, { ...at, frameIds })).saved).toHaveLength(2)
   expect((await listSaves(stores.db, account.id)).saves).toHaveLength(2)
 })
 
+test('a save comes back once with its own time; one made anew keeps its new time', async () => {
+  const { account } = await seedAccount(stores.db)
+  const at = { accountId: account.id }
+  const { frameIds } = await seedFrames(stores.db, { count: 3 })
+  for (const id of frameIds) await saveFrames(stores.db, { ...at, frameIds: [id] })
+  await sql(`update saves set created_at = now() - interval '90 days' where account_id = $1`, [account.id])
+  const before = await listSaves(stores.db, account.id)
+  await unsaveFrames(stores.db, { ...at, frameIds })
+  await saveFrames(stores.db, { ...at, frameIds: [frameIds[2]!] })
+  const [anew] = (await listSaves(stores.db, account.id)).saves
+  expect((await resaveFrames(stores.db, { ...at, frameIds })).saved.toSorted()).toEqual(frameIds.slice(0, 2).toSorted())
+  expect((await listSaves(stores.db, account.id)).saves).toEqual([anew, ...before.saves.slice(1)])
+  expect(anew!.savedAt.getTime()).toBeGreaterThan(before.saves[0]!.savedAt.getTime())
+  for (const id of frameIds) await expectCountsToAddUp(stores.db, id, 1)
+  expect(await resaveFrames(stores.db, { ...at, frameIds })).toEqual({ saved: [] })
+})
+
 test('A9: an undo exceeds no limit of boards or pins, and waits until there is room', async () => {
-  const { at, accountId, boardId, frameIds } = await boardWith(3)
+  const { at, accountId, frameIds } = await boardWith(3)
   await sql(
     `insert into boards (id, account_id, name, created_at)
      select $1 || n, $1, 'b' || n, now() - interval '1 day' from generate_series(1, 999) n`,
     [accountId],
   )
-  const board = await removeBoardWithUndo(stores.db, at)
+  await deleteBoard(stores.db, at)
   const extra = await createBoard(stores.db, { accountId, name: 'one more' })
   const full = { code: 'conflict', message: expect.stringContaining('1000 boards') }
-  await expect(putBack(stores.db, { accountId, id: board.undo })).rejects.toMatchObject(full)
+  await expect(restoreBoard(stores.db, at)).rejects.toMatchObject(full)
   expect((await listBoards(stores.db, accountId)).boards).toHaveLength(1_000)
-  await removeBoardWithUndo(stores.db, { accountId, boardId: extra.id })
-  await putBack(stores.db, { accountId, id: board.undo })
+  await deleteBoard(stores.db, { accountId, boardId: extra.id })
+  await restoreBoard(stores.db, at)
   expect((await loadBoard(stores.db, at)).pins).toHaveLength(3)
 
-  const pins = await removePinsWithUndo(stores.db, { ...at, frameIds: frameIds.slice(0, 2) })
+  const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: frameIds.slice(0, 2) })
   const { frameIds: others } = await seedFrames(stores.db, { count: 1_250 })
   for (let copy = 0; copy < 4; copy++) {
     const more = copy === 0 ? others : (await seedFrames(stores.db, { count: 1_250 })).frameIds
     await pinFrames(stores.db, { ...at, frameIds: copy === 3 ? more.slice(0, 1_248) : more })
   }
   const tooMany = { code: 'conflict', message: expect.stringContaining('5000 frames') }
-  await expect(putBack(stores.db, { accountId, id: pins.undo! })).rejects.toMatchObject(tooMany)
+  await expect(repinFrames(stores.db, { ...at, pins: unpinned })).rejects.toMatchObject(tooMany)
   await unpinFrames(stores.db, { ...at, frameIds: others.slice(0, 1) })
-  expect(await putBack(stores.db, { accountId, id: pins.undo! })).toMatchObject({ frames: 2 })
-  expect((await loadBoard(stores.db, { accountId, boardId }, { limit: 2 })).board.itemCount).toBe(5_000)
+  expect((await repinFrames(stores.db, { ...at, pins: unpinned })).pinned).toHaveLength(2)
+  expect((await loadBoard(stores.db, at, { limit: 2 })).board.itemCount).toBe(5_000)
 })
 
-test('A9: an account whose plan has lapsed may undo, a removal is undone once, and for one day', async () => {
-  const { account } = await seedAccount(stores.db)
-  const accountId = account.id
-  const { frameIds } = await seedFrames(stores.db, { count: 2 })
+test('A9: an account whose plan has lapsed may take back a save and a board, once and for one day', async () => {
+  const { at, accountId, boardId, frameIds } = await boardWith(2)
   await saveFrames(stores.db, { accountId, frameIds })
-  const { undo } = await removeSavesWithUndo(stores.db, { accountId, frameIds: [frameIds[0]!] })
+  await unsaveFrames(stores.db, { accountId, frameIds: [frameIds[0]!] })
+  await deleteBoard(stores.db, at)
   await setPlan(stores.db, { accountId, plan: 'free' })
-  const attempts = await Promise.allSettled([1, 2, 3].map(() => putBack(stores.db, { accountId, id: undo! })))
-  expect(attempts.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
-  const late = await removeSavesWithUndo(stores.db, { accountId, frameIds })
-  await sql(`update removals set at = now() - interval '25 hours' where id = $1`, [late.undo])
+  const saves = await Promise.all([1, 2, 3].map(() => resaveFrames(stores.db, { accountId, frameIds })))
+  expect(saves.flatMap(({ saved }) => saved)).toEqual([frameIds[0]])
+  const boards = await Promise.allSettled([1, 2, 3].map(() => restoreBoard(stores.db, at)))
+  expect(boards.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
+
+  await unsaveFrames(stores.db, { accountId, frameIds })
+  await deleteBoard(stores.db, at)
   const { account: other } = await seedAccount(stores.db)
-  for (const [owner, id] of [
-    [accountId, late.undo!],
-    [other.id, late.undo!],
-    [accountId, 'forged'],
-    [accountId, "';--"],
-  ] as const)
-    await expect(putBack(stores.db, { accountId: owner, id })).rejects.toMatchObject({ code: 'not_found' })
+  const noBoard = (owner: string, id: string) =>
+    expect(restoreBoard(stores.db, { accountId: owner, boardId: id })).rejects.toMatchObject({ code: 'not_found' })
+  await noBoard(other.id, boardId)
+  expect(await resaveFrames(stores.db, { accountId: other.id, frameIds })).toEqual({ saved: [] })
+  await deleteExpired(stores.db)
+  expect(await sql('select from boards where id = $1', [boardId])).toHaveLength(1)
+  await sql(`update removed_saves set removed_at = now() - interval '25 hours' where account_id = $1`, [accountId])
+  await sql(`update boards set deleted_at = now() - interval '25 hours' where id = $1`, [boardId])
+  for (const id of [boardId, 'forged', "';--"]) await noBoard(accountId, id)
+  expect(await resaveFrames(stores.db, { accountId, frameIds })).toEqual({ saved: [] })
+  // Then nothing is kept of it, and nothing more is told.
+  const told = await eventsOf(stores.db, accountId)
+  await deleteExpired(stores.db)
+  expect(await sql('select from boards where id = $1', [boardId])).toEqual([])
+  expect(await sql('select from board_items where board_id = $1', [boardId])).toEqual([])
+  expect(await sql('select from removed_saves where account_id = $1', [accountId])).toEqual([])
+  expect(await eventsOf(stores.db, accountId)).toEqual(told)
+})
+
+test('a frame that is deleted while its board rests is not told again, and does not come back', async () => {
+  const { at, accountId, videoId } = await boardWith(2)
+  const kept = (await seedFrames(stores.db, { count: 1 })).frameIds[0]!
+  await pinFrame(stores.db, { ...at, frameId: kept })
+  await deleteBoard(stores.db, at)
+  const typesSince = async (told: number) => (await eventsOf(stores.db, accountId)).slice(told).map(({ type }) => type)
+  const told = (await eventsOf(stores.db, accountId)).length
+  await deleteVideo(stores.db, videoId)
+  expect(await typesSince(told)).toEqual([])
+  await restoreBoard(stores.db, at)
+  expect(await orderOf(at)).toEqual([[kept, null]])
+  expect((await loadBoard(stores.db, at)).board.itemCount).toBe(1)
+  expect(await typesSince(told)).toEqual(['board.created', 'board.frame_pinned'])
 })

@@ -12,8 +12,7 @@ import { answerCache } from '../../src/library/annotator/answer-cache.ts'
 import { openBooks } from '../../src/library/annotator/vision-spending.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
-import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
-import { saveFrames } from '../../src/library/collections/saves.ts'
+import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { settleDraft, submitDraftAddress } from '../../src/library/films/drafts.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
@@ -83,7 +82,7 @@ async function useAccount(db: Db, accountId: string): Promise<string> {
 
 async function collect(db: Db, accountId: string, frameIds: string[]): Promise<void> {
   await saveFrames(db, { accountId, frameIds })
-  await removeSavesWithUndo(db, { accountId, frameIds: frameIds.slice(0, 1) })
+  await unsaveFrames(db, { accountId, frameIds: frameIds.slice(0, 1) })
   const { id: boardId } = await createBoard(db, { accountId, name: 'Airships' })
   await pinFrames(db, { accountId, boardId, frameIds })
 }

@@ -103,27 +103,6 @@ describe('a collection', () => {
     expect(made.filter((answer) => answer.structuredContent.created)).toHaveLength(1)
     expect((await call('list_boards', {}, bearer)).structuredContent.boards).toHaveLength(1)
   })
-  test('another account’s board is not there', async () => {
-    const [one, other] = [await service.keyOf('pro'), await service.keyOf('pro')]
-    const { board } = (await call('create_board', { name: 'Mine' }, one.bearer)).structuredContent
-    const frame = ids((await get('/api/frames')).frames)[0]
-    for (const [name, args] of [
-      ['get_board', {}],
-      ['pin_frame', { frame_ids: [frame] }],
-      ['unpin_frame', { frame_ids: [frame] }],
-      ['update_board', { name: 'Yours' }],
-      ['update_board', { share: 'end' }],
-      ['delete_board', { confirm: true }],
-      ['export_board', {}],
-    ] as const) {
-      const refused = await call(name, { board_id: board.id, ...args }, other.bearer)
-      expect([refused.isError, refused._meta.code, refused.text]).toEqual([
-        true,
-        'not_found',
-        `No such board: "${board.id}". list_boards names yours, create_board makes one.`,
-      ])
-    }
-  })
   test('a note with a line break stays within its line', async () => {
     const { bearer } = await service.keyOf('pro')
     const { board } = (await call('create_board', { name: 'Notes' }, bearer)).structuredContent

@@ -1,4 +1,4 @@
-import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
 import { ofFrame } from './frames.ts'
@@ -7,7 +7,7 @@ export const saves = pgTable(
   'saves',
   {
     /** Orders saves, also within one millisecond. */
-    seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity(),
+    seq: bigint({ mode: 'number' }).generatedByDefaultAsIdentity(),
     accountId: ofAccount(),
     frameId: ofFrame(),
     createdAt: at('created_at').notNull().defaultNow(),
@@ -35,6 +35,8 @@ export const boards = pgTable(
     itemCount: integer('item_count').notNull().default(0),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
+    /** A deleted board rests for a day: its owner can take it back, and it is there for nobody. */
+    deletedAt: at('deleted_at'),
   },
   (t) => [index('boards_account_idx').on(t.accountId, t.createdAt, t.id)],
 )
@@ -58,17 +60,15 @@ export const boardItems = pgTable(
   ],
 )
 
-/** What a person removed lately, so that it can be put back for a while. */
-export const removals = pgTable(
-  'removals',
+/** When a save was made that its person removed within the last day, so that it comes back in its place. */
+export const removedSaves = pgTable(
+  'removed_saves',
   {
-    id: text().primaryKey(),
     accountId: ofAccount(),
-    kind: text().$type<'saves' | 'pins' | 'board'>().notNull(),
-    data: jsonb().$type<unknown>().notNull(),
-    /** How many frames would come back: the price of the undo. */
-    frames: integer().notNull().default(0),
-    at: at('at').notNull().defaultNow(),
+    frameId: ofFrame(),
+    seq: bigint({ mode: 'number' }).notNull(),
+    createdAt: at('created_at').notNull(),
+    removedAt: at('removed_at').notNull().defaultNow(),
   },
-  (t) => [index('removals_at_idx').on(t.at), index('removals_account_idx').on(t.accountId)],
+  (t) => [primaryKey({ columns: [t.accountId, t.frameId] }), index('removed_saves_frame_idx').on(t.frameId)],
 )

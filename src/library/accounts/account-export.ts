@@ -3,6 +3,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { readAccountEvents } from '../../events/read.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
+import { PRESENT } from '../collections/board-settings.ts'
 import { loadBoard } from '../collections/boards.ts'
 import { type Account, loadAccountByEmail } from './accounts.ts'
 
@@ -60,7 +61,17 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       tx,
       sql`select status, body, created_at from idempotency_keys where account_id = ${id} order by created_at`,
     ),
-    removals: whole(tx, sql`select kind, data, at from removals where account_id = ${id} order by at`),
+    removed_saves: whole(
+      tx,
+      sql`select frame_id, created_at as saved_at, removed_at from removed_saves
+           where account_id = ${id} order by removed_at, frame_id`,
+    ),
+    deleted_boards: whole(
+      tx,
+      sql`select id, name, description, created_at, deleted_at,
+                 array(select note from board_items where board_id = b.id and note is not null) as notes
+            from boards b where account_id = ${id} and not ${PRESENT} order by deleted_at, id`,
+    ),
     drafts: whole(
       tx,
       sql`select id, title, source_url, state, failure_message, film, created_at, expires_at
@@ -92,7 +103,7 @@ async function* savesOf(tx: Tx, accountId: string): Batches {
 /** One board a batch: it may have 5,000 notes. */
 async function* boardsOf(tx: Tx, accountId: string): Batches {
   const { rows } = await tx.execute<{ id: string }>(
-    sql`select id from boards where account_id = ${accountId} order by created_at, id`,
+    sql`select id from boards where account_id = ${accountId} and ${PRESENT} order by created_at, id`,
   )
   for (const { id } of rows) {
     const { board, pins } = await loadBoard(tx, { accountId, boardId: id })

@@ -9,14 +9,13 @@ import {
   sessions,
   signInLinks,
 } from '../../db/schema/accounts.ts'
-import { removals } from '../../db/schema/collections.ts'
 import { drafts } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
-import { deleteSomeBoard } from '../collections/boards.ts'
-import { REMOVAL_HOURS } from '../collections/removals.ts'
-import { deleteSomeSaves } from '../collections/saves.ts'
+import { PRESENT } from '../collections/board-settings.ts'
+import { deleteSomeBoard, sweepBoards } from '../collections/boards.ts'
+import { deleteSomeSaves, sweepRemovedSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
 import { deleteExpiredRecords } from './grants.ts'
 import { deleteDeadKeys, VALID_KEY } from './keys.ts'
@@ -117,7 +116,7 @@ export async function whatAccountHolds(
   const { rows } = await db.execute<{ keys: number; saves: number; boards: number }>(sql`
     select (select count(*)::int from api_keys k where account_id = ${accountId} and ${sql.raw(VALID_KEY)}) as keys,
            (select count(*)::int from saves where account_id = ${accountId}) as saves,
-           (select count(*)::int from boards where account_id = ${accountId}) as boards`)
+           (select count(*)::int from boards where account_id = ${accountId} and ${PRESENT}) as boards`)
   return rows[0]!
 }
 
@@ -140,7 +139,6 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
     await tx.delete(grants).where(eq(grants.accountId, accountId))
     await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
-    await tx.delete(removals).where(eq(removals.accountId, accountId))
     await tx.delete(drafts).where(eq(drafts.accountId, accountId))
   })
 }
@@ -184,14 +182,15 @@ async function finishDeletion(db: Db, accountId: string, signal?: AbortSignal): 
 }
 
 /**
- * Deletes expired sessions, sign-in links, tokens and idempotent responses, and keys that ended long ago. Safe at any
- * time, in any process.
+ * Deletes expired sessions, sign-in links, tokens and idempotent responses, keys that ended long ago, and what was
+ * removed a day ago. Safe at any time, in any process.
  */
 export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from sessions where expires_at < now()`)
   await db.execute(sql`delete from sign_in_links where expires_at < now()`)
   await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
-  await db.execute(sql`delete from removals where at < now() - make_interval(hours => ${REMOVAL_HOURS})`)
+  await sweepRemovedSaves(db)
+  await sweepBoards(db)
   await deleteDeadKeys(db)
   await deleteExpiredRecords(db)
 }
@@ -249,7 +248,7 @@ export async function listAccountOverviews(
            (select count(*)::int from api_keys k where k.account_id = a.id and ${sql.raw(VALID_KEY)}) as keys,
            (select max(last_used_at) from api_keys k where k.account_id = a.id) as last_used_at,
            (select count(*)::int from saves where account_id = a.id) as saves,
-           (select count(*)::int from boards where account_id = a.id) as boards
+           (select count(*)::int from boards where account_id = a.id and ${PRESENT}) as boards
       from accounts a where a.email like ${pattern} order by a.created_at desc, a.id limit ${limit} offset ${skip}`)
   const { rows: counts } = await db.execute<{ n: number }>(
     sql`select count(*)::int as n from accounts where email like ${pattern}`,

@@ -19,6 +19,11 @@ export interface OnBoard {
   boardId: string
 }
 
+/** Of `boards`: not deleted. Every read of the table asks for it. */
+export const PRESENT = sql.raw('deleted_at is null')
+/** Deleted, and its owner can still take it back. */
+export const RESTING = sql.raw(`deleted_at > now() - interval '24 hours'`)
+
 /* Positions of pins change under the lock of their board's row. */
 
 interface LockedBoard extends Record<string, unknown> {
@@ -29,11 +34,11 @@ interface LockedBoard extends Record<string, unknown> {
 }
 
 /** @throws AppError not_found, also for another account's board. */
-export async function lockBoard(tx: Tx, { accountId, boardId }: OnBoard): Promise<LockedBoard> {
+export async function lockBoard(tx: Tx, { accountId, boardId }: OnBoard, state = PRESENT): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<LockedBoard>(
     sql`select id, name, description, item_count as "itemCount" from boards
-         where id = ${boardId} and account_id = ${accountId} for update`,
+         where id = ${boardId} and account_id = ${accountId} and ${state} for update`,
   )
   if (!rows[0]) throw notFound('board')
   return rows[0]
@@ -97,15 +102,13 @@ function tokenOf(key: Buffer, boardId: string, sharedAtMs: number): string {
   return `flb_${createHmac('sha256', key).update(`${boardId} ${sharedAtMs}`).digest('hex').slice(0, 48)}`
 }
 
-/** The token of the present link; null where there is none, or where it was made by an earlier version. */
+/** The token of the present link; null where there is none. */
 export async function findShareToken(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<string | null> {
   const [row] = await db
-    .select({ hash: boards.shareHash, sharedAt: boards.sharedAt })
+    .select({ sharedAt: boards.sharedAt })
     .from(boards)
     .where(and(eq(boards.id, boardId), eq(boards.accountId, accountId)))
-  if (!row?.hash || !row.sharedAt) return null
-  const token = tokenOf(await loadKey(db, 'share-links'), boardId, row.sharedAt.getTime())
-  return sha256(token) === row.hash ? token : null
+  return row?.sharedAt ? tokenOf(await loadKey(db, 'share-links'), boardId, row.sharedAt.getTime()) : null
 }
 
 /** Creates a new link and revokes the earlier one. @throws AppError not_found. */

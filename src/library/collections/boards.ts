@@ -1,12 +1,12 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { characterCount, cleanLines, cleanText } from '../../clean-text.ts'
-import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { isId, randomId } from '../ids.ts'
-import { type BoardVersion, lockBoard, type OnBoard } from './board-settings.ts'
-import { removePins } from './pins.ts'
+import { type BoardVersion, lockBoard, type OnBoard, PRESENT, RESTING } from './board-settings.ts'
+import { recordAllPins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
 export const MAX_BOARD_NAME = 120
@@ -76,28 +76,8 @@ async function requireRoom(tx: Tx, accountId: string): Promise<void> {
     throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards. Delete one first.`)
 }
 
-/** A deleted board as it is kept beside its pins, which are never loaded: notes can make megabytes. */
-export interface RemovedBoard {
-  id: string
-  name: string
-  description: string | null
-  createdAt: string
-  coverFrameId: string | null
-}
-
-/**
- * Part of an undo: the board as it was, without its pins and its share link.
- * @throws AppError conflict at MAX_BOARDS.
- */
-export async function restoreBoard(tx: Tx, board: RemovedBoard & { accountId: string }): Promise<void> {
-  const { accountId, id, name, createdAt } = board
-  await requireRoom(tx, accountId)
-  await tx.insert(boards).values({ ...board, createdAt: new Date(createdAt) })
-  await appendEvent(tx, { type: 'board.created', subject: id, accountId, data: { board_id: id, name } })
-}
-
 export async function countBoards(db: DbOrTx, accountId: string): Promise<number> {
-  return db.$count(boards, eq(boards.accountId, accountId))
+  return db.$count(boards, and(eq(boards.accountId, accountId), PRESENT))
 }
 
 /** A board to choose, without its covers. */
@@ -111,7 +91,7 @@ export async function listBoardChoices(
   { limit = MAX_BOARDS }: { limit?: number } = {},
 ): Promise<BoardChoice[]> {
   const { rows } = await db.execute<BoardChoice & Record<string, unknown>>(sql`
-    select id, name, item_count as "itemCount" from boards where account_id = ${accountId}
+    select id, name, item_count as "itemCount" from boards where account_id = ${accountId} and ${PRESENT}
      order by created_at desc, id desc limit ${limit}`)
   return rows
 }
@@ -130,7 +110,7 @@ export async function ensureBoard(
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     const { rows } = await tx.execute<BoardRow>(sql`
       select ${boardColumns} from boards b
-       where b.account_id = ${accountId} and b.name = ${name} order by b.created_at, b.id limit 1`)
+       where b.account_id = ${accountId} and b.name = ${name} and ${PRESENT} order by b.created_at, b.id limit 1`)
     if (rows[0]) return { board: toBoard(rows[0]), created: false }
     return { board: await createBoard(tx, { accountId, name }), created: true }
   })
@@ -144,7 +124,8 @@ export async function findBoardIds(
   const name = cleanText(idOrName)
   const { rows } = await db.execute<{ id: string; rank: number }>(sql`
     select id, case when id = ${name} then 0 when name = ${name} then 1 else 2 end as rank from boards
-     where account_id = ${accountId} and (id = ${name} or lower(name) = lower(${name})) order by rank, created_at, id`)
+     where account_id = ${accountId} and ${PRESENT} and (id = ${name} or lower(name) = lower(${name}))
+     order by rank, created_at, id`)
   return rows.filter(({ rank }) => rank === rows[0]!.rank).map(({ id }) => id)
 }
 
@@ -167,7 +148,7 @@ export async function listBoards(
     ? sql`and (b.created_at, b.id) < (${new Date(Number(cursor[1])).toISOString()}::timestamptz, ${cursor[2]!})`
     : sql``
   const { rows } = await db.execute<BoardRow>(sql`
-    select ${boardColumns} from boards b where b.account_id = ${accountId} ${behind}
+    select ${boardColumns} from boards b where b.account_id = ${accountId} and ${PRESENT} ${behind}
      order by b.created_at desc, b.id desc ${limit === undefined ? sql`` : sql`limit ${limit + 1}`}`)
   const page = (limit === undefined ? rows : rows.slice(0, limit)).map(toBoard)
   const last = page.at(-1)
@@ -204,12 +185,16 @@ export async function loadBoard(db: DbOrTx, { accountId, boardId }: OnBoard, pag
 }
 
 /** @throws AppError as loadBoard. */
-export async function findBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<BoardVersion & BoardSize> {
+export async function findBoard(
+  db: DbOrTx,
+  { accountId, boardId }: OnBoard,
+  state = PRESENT,
+): Promise<BoardVersion & BoardSize> {
   if (!isId(boardId)) throw notFound('board')
   // Each change writes the board's row, so the row's transaction number identifies its state.
   const { rows } = await db.execute<BoardVersion & BoardSize & Record<string, unknown>>(
     sql`select id, xmin::text as version, item_count as "itemCount" from boards
-         where id = ${boardId} and account_id = ${accountId}`,
+         where id = ${boardId} and account_id = ${accountId} and ${state}`,
   )
   if (!rows[0]) throw notFound('board')
   return rows[0]
@@ -233,7 +218,7 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
                               'frameId', p.frame_id, 'note', p.note, 'pinnedAt', p.pinned_at,
                               'position', p.position) order by p.position)
                        from (select * from board_items i where i.board_id = b.id ${behind} ${cut}) p), '[]') as pins
-      from boards b where ${where}`)
+      from boards b where ${where} and ${PRESENT}`)
   if (!rows[0]) throw notFound('board')
   const { pins, ...board } = rows[0]
   const shown = pins.slice(0, limit)
@@ -305,43 +290,61 @@ function parseDescription(text: string | null): string | null {
   return description === '' ? null : description
 }
 
-/** Deletes the board and its pins. @throws AppError not_found. */
-export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
-  await inTransactionOf(accountId, db, async (tx) => {
-    const board = await lockBoard(tx, { accountId, boardId })
-    await removeBoard(tx, accountId, board, 'board_deleted')
+/** The board is there for nobody any more. `restoreBoard` takes it back within a day. @throws AppError not_found. */
+export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<{ name: string }> {
+  return inTransactionOf(accountId, db, async (tx) => {
+    const { name } = await lockBoard(tx, { accountId, boardId })
+    await tx.execute(
+      sql`update boards set deleted_at = now(), share_hash = null, shared_at = null where id = ${boardId}`,
+    )
+    await recordDeletion(tx, { accountId, boardId, name }, 'board_deleted')
+    return { name }
   })
+}
+
+/**
+ * Takes a deleted board back, without its share link. Frames that the library no longer has are not on it. Every plan:
+ * the account gets what it had.
+ * @throws AppError not_found when the board is not one that rests, conflict at MAX_BOARDS.
+ */
+export async function restoreBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
+  await inTransactionOf(accountId, db, async (tx) => {
+    await requireRoom(tx, accountId)
+    const { name } = await lockBoard(tx, { accountId, boardId }, RESTING)
+    await tx.execute(sql`update boards set deleted_at = null, updated_at = now() where id = ${boardId}`)
+    await appendEvent(tx, { type: 'board.created', subject: boardId, accountId, data: { board_id: boardId, name } })
+    await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_pinned' })
+  })
+}
+
+/** Removes boards that have rested for a day, one in a transaction: each may have 5,000 pins. */
+export async function sweepBoards(db: Db): Promise<void> {
+  const sweepOne = () =>
+    db.execute(sql`
+      delete from boards where id = (select id from boards where not ${RESTING} limit 1) and not ${RESTING}`)
+  while ((await sweepOne()).rowCount === 1);
 }
 
 /** Part of deleting an account, whose row the caller has locked: deletes one board. False when none is left. */
 export async function deleteSomeBoard(tx: Tx, accountId: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ id: string; name: string }>(
-    sql`select id, name from boards where account_id = ${accountId} order by id limit 1 for update`,
-  )
+  const { rows } = await tx.execute<{ id: string; name: string; present: boolean }>(sql`
+    select id, name, ${PRESENT} as present from boards where account_id = ${accountId} order by id limit 1 for update`)
   if (!rows[0]) return false
-  await removeBoard(tx, accountId, rows[0], 'account_deleted')
+  const { id: boardId, name, present } = rows[0]
+  if (present) await recordDeletion(tx, { accountId, boardId, name }, 'account_deleted')
+  await tx.execute(sql`delete from boards where id = ${boardId}`)
   return true
 }
 
-async function removeBoard(
+async function recordDeletion(
   tx: Tx,
-  accountId: string,
-  board: { id: string; name: string },
+  { accountId, boardId, name }: OnBoard & { name: string },
   cause: 'board_deleted' | 'account_deleted',
 ): Promise<void> {
-  const unpinned = await removePins(tx, sql`i.board_id = ${board.id}`, cause)
-  await tx.execute(sql`delete from boards where id = ${board.id}`)
-  await appendEvent(tx, {
-    type: 'board.deleted',
-    subject: board.id,
-    accountId,
-    data: {
-      board_id: board.id,
-      name: board.name,
-      item_count: unpinned.length,
-      cause: cause === 'board_deleted' ? 'owner' : cause,
-    },
-  })
+  const count = await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_unpinned', cause })
+  const because = cause === 'board_deleted' ? 'owner' : cause
+  const data = { board_id: boardId, name, item_count: count, cause: because } as const
+  await appendEvent(tx, { type: 'board.deleted', subject: boardId, accountId, data })
 }
 
 function toBoard({ createdAt, updatedAt, sharedAt, ...row }: BoardRow): Board {

@@ -6,7 +6,7 @@ import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
 import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
-import { lockBoard, type OnBoard, touchBoard } from './board-settings.ts'
+import { lockBoard, type OnBoard, PRESENT, touchBoard } from './board-settings.ts'
 
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
@@ -35,16 +35,12 @@ export async function pinFrame(
     const to = Math.min(pin.position ?? (existing ? from : last), last)
     const recorded = { accountId, boardId, frames, ids: [frameId] }
     if (!existing) {
-      await tx.execute(sql`
-        insert into board_items (board_id, frame_id, position, note)
-        values (${boardId}, ${frameId}, ${await placeAt(tx, boardId, frameId, to)}, ${note ?? null})`)
+      await insertPins(tx, boardId, to, [{ frameId, note: note ?? null }])
       await record(tx, 'board.frame_pinned', recorded)
       return { pinned: true, position: to }
     }
     if (to !== from) {
-      await tx.execute(sql`
-        update board_items set position = ${await placeAt(tx, boardId, frameId, to)}
-         where board_id = ${boardId} and frame_id = ${frameId}`)
+      await movePins(tx, boardId, to, [frameId])
       await record(tx, 'board.frame_moved', recorded, () => ({ position: to, previous_position: from }))
     }
     if (note !== undefined) await noteFrames(tx, recorded, note)
@@ -107,12 +103,7 @@ async function gatherAt(tx: Tx, at: Recorded, position: number): Promise<string[
     if (to !== from) moves.set(frameId, { position: to, previous_position: from })
   }
   if (moves.size === 0) return []
-  const ranks = ids.map((_, n) => position + n)
-  const places = await placesAtRanks(tx, boardId, ranks, ids)
-  await tx.execute(sql`
-    update board_items i set position = given.position
-      from unnest(${sql.param(ids)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
-     where i.board_id = ${boardId} and i.frame_id = given.frame_id`)
+  await movePins(tx, boardId, Math.min(position, order.length - ids.length), ids)
   const moved = [...moves.keys()]
   await record(tx, 'board.frame_moved', { ...at, ids: moved }, (id) => moves.get(id)!)
   return moved
@@ -126,7 +117,7 @@ export async function requirePin(
   const { rows } = await db.execute(sql`
     select 1 from board_items i join boards b on b.id = i.board_id
      where b.account_id = ${accountId}
-       and b.id = any(${idArray([boardId])}) and i.frame_id = any(${idArray([frameId])})`)
+       and b.id = any(${idArray([boardId])}) and ${PRESENT} and i.frame_id = any(${idArray([frameId])})`)
   if (rows.length === 0) throw notFound('pin')
 }
 
@@ -159,11 +150,8 @@ export async function pinFrames(
     const already = wanted.filter((id) => existing.has(id))
     requireRoom(board, pinned.length)
     if (pinned.length > 0) {
-      const places = await placesAtEnd(tx, boardId, pinned.length)
-      await tx.execute(sql`
-        insert into board_items (board_id, frame_id, position, note)
-        select ${boardId}, frame_id, position, ${note}
-          from unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)`)
+      const pins = pinned.map((frameId) => ({ frameId, note }))
+      await insertPins(tx, boardId, board.itemCount, pins)
       await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
     }
     const noted = given === undefined ? [] : await noteFrames(tx, { accountId, boardId, frames, ids: already }, note)
@@ -173,93 +161,100 @@ export async function pinFrames(
   })
 }
 
-/**
- * Part of an undo: pins come back with note and time, at their ranks, in one statement. Left out are frames that the
- * library no longer has, which count as lost, and frames that are pinned again, which stay as they are.
- * @throws AppError not_found for the board, conflict at MAX_PINS.
- */
-export async function restorePins(
-  tx: Tx,
-  { accountId, boardId, removal, ranks }: OnBoard & { removal: string; ranks: Ranks },
-): Promise<{ frames: number; lost: number }> {
-  const ids = Object.keys(ranks).sort((a, b) => ranks[a]! - ranks[b]!)
-  const [frames, board] = [await holdFrames(tx, ids), await lockBoard(tx, { accountId, boardId })]
-  const known = new Set(frames.map((row) => row.frame_id))
-  const existing = await pinnedAmong(tx, boardId, ids)
-  const pinned = ids.filter((id) => known.has(id) && !existing.has(id))
-  requireRoom(board, pinned.length)
-  if (pinned.length > 0) {
-    const wanted = pinned.map((id) => ranks[id]!)
-    const places = await placesAtRanks(tx, boardId, wanted)
-    await tx.execute(sql`
-      insert into board_items (board_id, frame_id, position, note, pinned_at)
-      select ${boardId}, frame_id, position, pin->>'note', coalesce((pin->>'pinnedAt')::timestamptz, now())
-        from removals r, jsonb_array_elements(r.data->'pins') pin
-        join unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
-          on frame_id = pin->>'frameId'
-       where r.id = ${removal}`)
-    await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
-  }
-  return { frames: known.size, lost: ids.length - known.size }
+/** A pin that was removed; `position`: how many pins stood before it. */
+export interface Unpinned {
+  frameId: string
+  note: string | null
+  position: number
 }
-
-/** How many pins stood before each frame. */
-export type Ranks = Readonly<Record<string, number>>
 
 /** Ignores frames that are not pinned. @throws AppError not_found for the board. */
 export async function unpinFrames(
   db: DbOrTx,
   { accountId, boardId, frameIds }: OnBoard & { frameIds: readonly string[] },
-): Promise<{ unpinned: string[] }> {
+): Promise<{ unpinned: Unpinned[] }> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })
-    const unpinned = await removePins(
-      tx,
-      sql`i.board_id = ${boardId} and i.frame_id = any(${idArray(frameIds)})`,
-      'owner',
-    )
+    const { rows: unpinned } = await tx.execute<Unpinned & Record<string, unknown>>(sql`
+      select frame_id as "frameId", note, before as position
+        from (select frame_id, note, (row_number() over (order by position) - 1)::int as before
+                from board_items where board_id = ${boardId}) pins
+       where frame_id = any(${idArray(frameIds)}) order by before`)
+    await removePins(tx, sql`i.board_id = ${boardId} and i.frame_id = any(${idArray(frameIds)})`, 'owner')
     if (unpinned.length > 0) await touchBoard(tx, boardId)
     return { unpinned }
   })
 }
 
 /**
- * Removes frames from every board, or from the boards of `limit` pins; returns how many pins. The caller has locked the
- * frames' rows, so no pin of them can be in progress.
+ * Pins frames again where they were. Frames that the library no longer has are left out, and frames that are pinned
+ * again stay as they are.
+ * @throws AppError not_found for the board, conflict at MAX_PINS.
  */
-export async function undoPins(
-  tx: Tx,
-  frameIds: readonly string[],
-  cause: 'frame_deleted' | 'video_deleted',
-  limit: number | null,
-): Promise<number> {
-  const ids = sql`any(${idArray(frameIds)})`
-  const { rows } = await tx.execute<{ id: string }>(sql`
-    select id from boards
-     where id in (select board_id from board_items where frame_id = ${ids} order by board_id limit ${limit})
-     order by id for update`)
-  if (rows.length === 0) return 0
-  const boardIds = sql`any(${sql.param(rows.map((row) => row.id))}::text[])`
-  const unpinned = await removePins(tx, sql`i.frame_id = ${ids} and i.board_id = ${boardIds}`, cause)
-  await tx.execute(sql`update boards set updated_at = now() where id = ${boardIds}`)
-  return unpinned.length
+export async function repinFrames(
+  db: DbOrTx,
+  { accountId, boardId, pins }: OnBoard & { pins: readonly Unpinned[] },
+): Promise<{ pinned: string[] }> {
+  const wanted = pins.map(({ note, ...pin }) => ({ ...pin, note: parseNote(note) }))
+  wanted.sort((a, b) => a.position - b.position)
+  const ids = wanted.map(({ frameId }) => frameId)
+  return inTransactionOf(accountId, db, async (tx) => {
+    const [frames, board] = [await holdFrames(tx, ids), await lockBoard(tx, { accountId, boardId })]
+    const known = new Set(frames.map((row) => row.frame_id))
+    const existing = await pinnedAmong(tx, boardId, ids)
+    // Each once.
+    const back = wanted.filter(({ frameId }) => known.delete(frameId) && !existing.has(frameId))
+    requireRoom(board, back.length)
+    // Neighbours come back together: one by one they would soon fill the gap between two pins.
+    for (let n = 0, end = 0; n < back.length; n = end) {
+      const { position } = back[n]!
+      while (back[end]?.position === position + end - n) end++
+      await insertPins(tx, boardId, Math.min(position, board.itemCount + n), back.slice(n, end))
+    }
+    const pinned = back.map(({ frameId }) => frameId)
+    await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
+    return { pinned }
+  })
 }
 
-/** The caller has locked the boards' rows. */
-export async function removePins(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
-  const { rows } = await tx.execute<FrameFacts & { board_id: string; account_id: string }>(sql`
-    delete from board_items i using boards b, frames f join videos v on v.id = f.video_id
-     where b.id = i.board_id and f.id = i.frame_id and ${where} returning i.board_id, b.account_id, ${factColumns}`)
+/** An event for each pin of a board that is deleted, or is back. Returns how many. */
+export async function recordAllPins(
+  tx: Tx,
+  { accountId, boardId }: OnBoard,
+  event: { type: 'board.frame_pinned' } | { type: 'board.frame_unpinned'; cause: UndoCause },
+): Promise<number> {
+  const { rows } = await tx.execute<FrameFacts & Record<string, unknown>>(sql`
+    select ${factColumns} from board_items i join frames f on f.id = i.frame_id join videos v on v.id = f.video_id
+     where i.board_id = ${boardId} order by i.position`)
+  const { type, ...more } = event
   await appendEvents(
     tx,
-    rows.map((row) => ({
-      type: 'board.frame_unpinned',
-      subject: row.board_id,
-      accountId: row.account_id,
-      data: { board_id: row.board_id, ...toFacts(row), cause },
-    })),
+    rows.map((row) => {
+      const data = { board_id: boardId, ...toFacts(row), ...more }
+      return { type, subject: boardId, accountId, data } as NewEvent
+    }),
   )
-  return rows.map((row) => row.frame_id)
+  return rows.length
+}
+
+/** The caller has locked the boards' rows. Of a deleted board, its deletion has told already. Returns how many pins. */
+export async function removePins(tx: Tx, where: SQL, cause: UndoCause): Promise<number> {
+  const { rows } = await tx.execute<FrameFacts & { board_id: string; account_id: string; deleted: boolean }>(sql`
+    delete from board_items i using boards b, frames f join videos v on v.id = f.video_id
+     where b.id = i.board_id and f.id = i.frame_id and ${where}
+    returning i.board_id, b.account_id, b.deleted_at is not null as deleted, ${factColumns}`)
+  await appendEvents(
+    tx,
+    rows
+      .filter(({ deleted }) => !deleted)
+      .map((row) => ({
+        type: 'board.frame_unpinned',
+        subject: row.board_id,
+        accountId: row.account_id,
+        data: { board_id: row.board_id, ...toFacts(row), cause },
+      })),
+  )
+  return rows.length
 }
 
 /** Public frames, protected from deletion until the transaction ends. */
@@ -310,54 +305,49 @@ const GAP = 65_536
 const MIDDLE = 500_000_000
 const LAST = 999_999_999
 
-/** A position after `before` pins, not counting the frame's own. */
-async function placeAt(tx: Tx, boardId: string, frameId: string, before: number): Promise<number> {
-  const [place] = await spreadIfFull(tx, boardId, async () => {
+/** New pins together, behind `before` others. */
+async function insertPins(
+  tx: Tx,
+  boardId: string,
+  before: number,
+  pins: readonly Pick<Unpinned, 'frameId' | 'note'>[],
+): Promise<void> {
+  const ids = pins.map(({ frameId }) => frameId)
+  const notes = pins.map(({ note }) => note)
+  const places = await placesBehind(tx, boardId, before, ids)
+  await tx.execute(sql`
+    insert into board_items (board_id, frame_id, position, note)
+    select ${boardId}, *
+      from unnest(${sql.param(ids)}::text[], ${sql.param(places)}::int[], ${sql.param(notes)}::text[])`)
+}
+
+/** Brings pins together behind `before` others. */
+async function movePins(tx: Tx, boardId: string, before: number, ids: readonly string[]): Promise<void> {
+  const places = await placesBehind(tx, boardId, before, ids)
+  await tx.execute(sql`
+    update board_items i set position = given.position
+      from unnest(${sql.param(ids)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
+     where i.board_id = ${boardId} and i.frame_id = given.frame_id`)
+}
+
+/** Positions for these frames behind `before` other pins. There are as many. */
+async function placesBehind(tx: Tx, boardId: string, before: number, ids: readonly string[]): Promise<number[]> {
+  const find = async () => {
     const { rows } = await tx.execute<{ position: number }>(sql`
-      select position from board_items where board_id = ${boardId} and frame_id <> ${frameId}
+      select position from board_items where board_id = ${boardId} and frame_id <> all(${idArray(ids)})
        order by position offset ${Math.max(0, before - 1)} limit 2`)
     const [first, second] = rows.map((row) => row.position)
-    return before === 0 ? placesBetween(undefined, first, 1) : placesBetween(first, second, 1)
-  })
-  return place!
-}
-
-/** Positions for `count` pins after all others. */
-async function placesAtEnd(tx: Tx, boardId: string, count: number): Promise<number[]> {
-  return spreadIfFull(tx, boardId, async () => {
-    const { rows } = await tx.execute<{ last: number | null }>(
-      sql`select max(position) as last from board_items where board_id = ${boardId}`,
-    )
-    return placesBetween(rows[0]!.last ?? undefined, undefined, count)
-  })
-}
-
-/**
- * Positions that bring pins to these ranks, from 0 and ascending, or to the end where the board is shorter. `moved`:
- * those of them that the board has already.
- */
-async function placesAtRanks(tx: Tx, boardId: string, ranks: readonly number[], moved: readonly string[] = []) {
-  return spreadIfFull(tx, boardId, async () => {
-    const { rows } = await tx.execute<{ taken: number[] }>(
-      sql`select coalesce(array_agg(position order by position), '{}') as taken
-            from board_items where board_id = ${boardId} and frame_id <> all(${idArray(moved)})`,
-    )
-    return placesAmong(rows[0]!.taken, ranks)
-  })
-}
-
-/** Undefined where a gap has too few numbers. */
-export function placesAmong(taken: readonly number[], ranks: readonly number[]): number[] | undefined {
-  // Of the pins before rank `r` the first `n` are among the new ones, so the others stood there before.
-  const ahead = ranks.map((rank, n) => Math.min(rank - n, taken.length))
-  const places: number[] = []
-  while (places.length < ranks.length) {
-    const gap = ahead[places.length]!
-    const found = placesBetween(taken[gap - 1], taken[gap], ahead.lastIndexOf(gap) + 1 - places.length)
-    if (!found) return undefined
-    places.push(...found)
+    return before === 0 ? placesBetween(undefined, first, ids.length) : placesBetween(first, second, ids.length)
   }
-  return places
+  const found = await find()
+  if (found) return found
+  // Rarely: sixteen moves into one gap are needed to fill it.
+  await tx.execute(sql`
+    update board_items i set position = ${MIDDLE}::int + (dense.n - dense.total / 2)::int * ${GAP}::int
+      from (select frame_id, row_number() over (order by position) as n, count(*) over () as total
+              from board_items where board_id = ${boardId}) dense
+     where i.board_id = ${boardId} and i.frame_id = dense.frame_id`)
+  return (await find())!
 }
 
 /** `count` positions between two, or beside one of them. Undefined when there are not enough numbers. */
@@ -366,18 +356,6 @@ function placesBetween(low: number | undefined, high: number | undefined, count:
   const step = isBetween ? (high - low) / (count + 1) : GAP
   const before = low ?? (high === undefined ? MIDDLE - GAP : high - (count + 1) * GAP)
   const places = Array.from({ length: count }, (_, n) => before + Math.floor((n + 1) * step))
-  const fits = step >= 1 && (count === 0 || (places[0]! >= 0 && places.at(-1)! <= LAST))
+  const fits = step >= 1 && places[0]! >= 0 && places.at(-1)! <= LAST
   return fits ? places : undefined
-}
-
-/** Restores all gaps when there is no room: rarely, because sixteen moves into one gap are needed to fill it. */
-async function spreadIfFull(tx: Tx, boardId: string, find: () => Promise<number[] | undefined>): Promise<number[]> {
-  const found = await find()
-  if (found) return found
-  await tx.execute(sql`
-    update board_items i set position = ${MIDDLE}::int + (dense.n - dense.total / 2)::int * ${GAP}::int
-      from (select frame_id, row_number() over (order by position) as n, count(*) over () as total
-              from board_items where board_id = ${boardId}) dense
-     where i.board_id = ${boardId} and i.frame_id = dense.frame_id`)
-  return (await find())!
 }

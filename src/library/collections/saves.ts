@@ -1,5 +1,5 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
@@ -15,11 +15,6 @@ export interface Save {
 export interface FramesOf {
   accountId: string
   frameIds: readonly string[]
-}
-
-/** `seq`: its place among all saves. */
-interface RemovedSave extends Save {
-  seq: string
 }
 
 /**
@@ -67,17 +62,43 @@ export async function saveFrames(
   })
 }
 
-/** Removes saves; ignores ids that are not saved or do not exist. */
-export async function unsaveFrames(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<{ removed: RemovedSave[] }> {
+/** Removes saves; ignores ids that are not saved or do not exist. For a day `resaveFrames` takes it back. */
+export async function unsaveFrames(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<{ removed: string[] }> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
-    const removed = await removeSaves(
-      tx,
-      sql`s.account_id = ${accountId} and s.frame_id = any(${idArray(frameIds)})`,
-      'owner',
-    )
-    return { removed }
+    const mine = sql`s.account_id = ${accountId} and s.frame_id = any(${idArray(frameIds)})`
+    await tx.execute(sql`
+      insert into removed_saves (account_id, frame_id, seq, created_at)
+      select account_id, frame_id, seq, created_at from saves s where ${mine}
+      on conflict (account_id, frame_id)
+        do update set seq = excluded.seq, created_at = excluded.created_at, removed_at = now()`)
+    return { removed: await removeSaves(tx, mine, 'owner') }
   })
+}
+
+/**
+ * Saves again what was removed within a day, with its times and in its places in the list. Other frames are left out.
+ * Every plan: the account gets what it had.
+ */
+export async function resaveFrames(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<{ saved: string[] }> {
+  return inTransactionOf(accountId, db, async (tx) => {
+    const mine = sql`r.account_id = ${accountId} and r.frame_id = any(${idArray(frameIds)}) and ${REMOVED_LATELY}`
+    const { rows } = await tx.execute<{ id: string }>(sql`select frame_id as id from removed_saves r where ${mine}`)
+    const { saved } = await saveFrames(tx, { accountId, frameIds: rows.map(({ id }) => id) })
+    const back = sql`any(${sql.param(saved)}::text[])`
+    await tx.execute(sql`
+      update saves s set seq = r.seq, created_at = r.created_at from removed_saves r
+       where s.account_id = r.account_id and s.frame_id = r.frame_id and ${mine} and r.frame_id = ${back}`)
+    await tx.execute(sql`update frames f set save_strength = ${sql.raw(strengthSql('f.id'))} where f.id = ${back}`)
+    return { saved }
+  })
+}
+
+const REMOVED_LATELY = sql.raw(`removed_at > now() - interval '24 hours'`)
+
+/** Forgets removed saves that are to stay removed. */
+export async function sweepRemovedSaves(db: Db): Promise<void> {
+  await db.execute(sql`delete from removed_saves where not ${REMOVED_LATELY}`)
 }
 
 /**
@@ -132,10 +153,10 @@ export async function deleteSomeSaves(
 /**
  * The caller has locked the frames' rows. Strengths are recomputed: subtracting from a sum of powers would lose digits.
  */
-export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<RemovedSave[]> {
-  const { rows } = await tx.execute<FrameFacts & { account_id: string; seq: string; created_at: string }>(sql`
+export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
+  const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
     delete from saves s using frames f join videos v on v.id = f.video_id
-     where f.id = s.frame_id and ${where} returning s.account_id, s.seq, s.created_at, ${factColumns}`)
+     where f.id = s.frame_id and ${where} returning s.account_id, ${factColumns}`)
   if (rows.length === 0) return []
   const removed = rows.map((row) => row.frame_id)
   await tx.execute(sql`
@@ -152,7 +173,7 @@ export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise
       data: { ...toFacts(row), cause },
     })),
   )
-  return rows.map((row) => ({ frameId: row.frame_id, seq: row.seq, savedAt: new Date(row.created_at) }))
+  return removed
 }
 
 /** A save counts half as much as one made this much later. */
@@ -179,7 +200,7 @@ function addSaveSql(strength: string, time: string): string {
 }
 
 /** SQL text of a scalar subquery: the strength of one frame, recomputed from its saves; null without saves. */
-export function strengthSql(frameId: string): string {
+function strengthSql(frameId: string): string {
   return `(select m.greatest
                   + ln(sum(power(2::float8, greatest(${term('s.created_at')} - m.greatest, -1000)))) / ln(2::float8)
     from saves s, (select max(${term('created_at')}) as greatest from saves where frame_id = ${frameId}) m

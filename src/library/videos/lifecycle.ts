@@ -4,7 +4,8 @@ import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { undoFrameReferences } from '../collections/removals.ts'
+import { PRESENT } from '../collections/board-settings.ts'
+import { undoFrameReferences } from '../collections/frame-references.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo, INGEST_STATUSES, lockVideo, requireVideo, setVideo, takesIngest } from './videos.ts'
 
@@ -146,7 +147,7 @@ export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss
       lost_saves as (select account_id from saves where frame_id in (select id from gone)),
       lost_pins as (
         select b.account_id from board_items i join boards b on b.id = i.board_id
-         where i.frame_id in (select id from gone))
+         where i.frame_id in (select id from gone) and ${PRESENT})
     select (select count(*)::int from videos where id = any(${idArray(ids)})) as videos,
            (select count(*)::int from gone) as frames,
            (select count(*)::int from lost_saves) as saves,

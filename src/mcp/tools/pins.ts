@@ -70,7 +70,8 @@ function unpinFrame(deps: AccountToolDeps): Tool {
     output: z.object({ unpinned: frameIdList, not_pinned: frameIdList }),
     async run({ board_id, frame_ids }, context) {
       const at = await boardAt(deps, board_id, context)
-      const { unpinned } = await unpinFrames(deps.db, { ...at, frameIds: frame_ids })
+      const { unpinned: pins } = await unpinFrames(deps.db, { ...at, frameIds: frame_ids })
+      const unpinned = pins.map(({ frameId }) => frameId)
       const not_pinned = frame_ids.filter((id) => !unpinned.includes(id))
       const text = removalText(`Unpinned ${plural(unpinned.length, 'frame')}.`, not_pinned, 'not on the board')
       return { text, structured: { unpinned, not_pinned } }

@@ -88,8 +88,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ removed: frameIdList, not_saved: frameIdList }),
     async run({ frame_ids }, context) {
-      const { removed: gone } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
-      const removed = gone.map(({ frameId }) => frameId)
+      const { removed } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
       const not_saved = frame_ids.filter((id) => !removed.includes(id))
       const text = removalText(`Removed ${plural(removed.length, 'save')}.`, not_saved, 'not saved')
       return { text, structured: { removed, not_saved } }

@@ -91,23 +91,21 @@ export async function save(frame, on = true) {
     for (const id of frame) hold(id, on)
     // Frames that were saved before stay.
     if (on) toast(`${what} saved.`, saved.length > 0 ? { undo: () => save(saved, false) } : {})
-    else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
+    else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(undo) } : {})
   } catch (error) {
     for (const id of frame) show(id, held.has(id))
     tell(error, () => save(frame, on))
   }
 }
 
-/**
- * Puts removed saves back where they were. @param {readonly string[]} frame @param {string} removal
- */
-async function putBack(frame, removal) {
+/** Puts removed saves back where they were. @param {import('./core.js').Undo} undo */
+async function putBack(undo) {
   try {
-    await send('/web/undo', { removal })
-    for (const id of frame) mark(id, true)
+    const { back } = await send(undo.action, undo.fields)
+    for (const id of back) mark(id, true)
     announce('Put back.')
   } catch (error) {
-    tell(error, () => putBack(frame, removal))
+    tell(error, () => putBack(undo))
   }
 }
 

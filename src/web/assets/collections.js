@@ -29,23 +29,23 @@ document.addEventListener('submit', async (event) => {
   event.preventDefault()
   const fields = new FormData(event.target, button)
   try {
-    const { removed, unpinned, undo } = await send(button.formAction, fields)
-    const n = (removed ?? unpinned).length
+    const { removed, undo } = await send(button.formAction, fields)
     await refresh()
-    toast(`${n} ${n === 1 ? 'frame' : 'frames'} removed.`, { undo: () => takeBack(undo) })
+    const told = `${removed.length} ${removed.length === 1 ? 'frame' : 'frames'} removed.`
+    toast(told, undo ? { undo: () => takeBack(undo) } : {})
   } catch (error) {
     tell(error, () => button.click())
   }
 })
 
-/** @param {string} removal */
-async function takeBack(removal) {
+/** @param {import('./core.js').Undo} undo */
+async function takeBack(undo) {
   try {
-    const { frames, lost } = await send('/web/undo', { removal })
+    const { back } = await send(undo.action, undo.fields)
     await refresh()
-    announce(`${frames} put back${lost > 0 ? `, ${lost} no longer in the library` : ''}.`)
+    announce(`${back.length} put back.`)
   } catch (error) {
-    tell(error, () => takeBack(removal))
+    tell(error, () => takeBack(undo))
   }
 }
 

@@ -134,6 +134,11 @@ export async function post(url, fields) {
 }
 
 /**
+ * The form that takes back what a form removed.
+ * @typedef {{ action: string, fields: Record<string, string | readonly string[]> }} Undo
+ */
+
+/**
  * Posts a form of ours and resolves with its answer as JSON.
  * @param {string} url
  * @param {FormData | Record<string, string | readonly string[]>} fields

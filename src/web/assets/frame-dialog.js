@@ -251,13 +251,13 @@ export function actOnFrames(saved) {
     }
     const id = String(new FormData(form).get('frame'))
     // What was removed comes back where it was, with its time.
-    const putBack = (/** @type {string} */ removal) =>
-      send('/web/undo', { removal }).then(
+    const putBack = (/** @type {import('./core.js').Undo} */ undo) =>
+      send(undo.action, undo.fields).then(
         () => {
           show(true)
           saved?.(id, true)
         },
-        (error) => tell(error, () => void putBack(removal)),
+        (error) => tell(error, () => void putBack(undo)),
       )
     const sent = send(form.action, new FormData(form))
     form.ariaBusy = 'true'

@@ -8,7 +8,7 @@ import { MAX_NOTE } from '../../library/collections/pins.ts'
 import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
-import { emptyState, exportLinks, menu, notices, pickCard, planNotice, type Told } from './parts.ts'
+import { emptyState, exportLinks, menu, pickCard, planNotice } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
 
@@ -20,11 +20,10 @@ interface BoardData {
   page: number
   /** Whether each frame has the buttons that move it. */
   arranging: boolean
-  /** The address of the share link; null where there is none, or where it cannot be shown again. */
+  /** The address of the share link. */
   link: string | null
   /** Shows it, because it was made just now. */
   showLink: boolean
-  told: Told
 }
 
 /**
@@ -32,7 +31,7 @@ interface BoardData {
  * under the pointer and the focus. Buttons order it while it is arranged; a script adds dragging at any time.
  */
 export function boardPage(data: BoardData): Html {
-  const { visitor, board, total, told, arranging } = data
+  const { visitor, board, total, arranging } = data
   /** Pins before the first one of this page. */
   const first = (data.page - 1) * BOARD_PAGE
   const path = `/web/boards/${board.id}`
@@ -43,7 +42,7 @@ ${item.note !== null && html`<p class="note">${item.note}</p>`}`
     return pickCard(item, { n, form: 'picked', id: `pin-${item.id}`, extra })
   })
   return html`<h1>${board.name}</h1>
-${notices(visitor, told)}${planNotice(visitor)}
+${planNotice(visitor)}
 <div id="board" data-path="${path}" data-first="${first}" data-total="${total}">
 <p class="lead">${counted(total, 'frame')}. You made it on ${dayOf(board.created_at)}.
   ${board.shared_at !== null && 'Everyone with its link can see this board.'}</p>
@@ -75,11 +74,7 @@ const pagePart = (page: number) => page > 1 && hidden('page', String(page))
 /** The address of a part of a board; `pin`: the frame to show there. */
 export function boardPath(
   id: string,
-  {
-    arrange,
-    pin,
-    ...given
-  }: { page?: string | undefined; arrange?: boolean; note?: string; undo?: string; pin?: string },
+  { arrange, pin, ...given }: { page?: string | undefined; arrange?: boolean; note?: string; pin?: string },
 ): string {
   const shown = Object.entries({ ...given, arrange: arrange ? '1' : undefined })
   const query = new URLSearchParams(shown.filter((one): one is [string, string] => one[1] !== undefined))
@@ -149,12 +144,10 @@ function pager({ board, page, total, arranging }: BoardData): Html | false {
 </nav>`
 }
 
-/** The link stands here for as long as it works. One of an earlier version was shown once. */
+/** The link stands here for as long as it works. */
 function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardData): Html {
   const isShared = shared_at !== null
   const seen = 'Everyone with the link sees the board.'
-  const lost = 'This link was made by an earlier version and cannot be shown again. A new link ends it.'
-  const shown = link === null ? lost : `${seen} A new link ends this one.`
   return menu(
     'Share',
     html`${
@@ -162,7 +155,7 @@ function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardD
       html`<div class="field"><label for="share-link">Link</label>
   <input id="share-link" readonly value="${link}"></div>`
     }
-  <p class="hint">${isShared ? shown : seen}</p>
+  <p class="hint">${seen} ${isShared && 'A new link ends this one.'}</p>
   <div class="tools">
   ${link && html`<button type="button" class="primary needs-script" data-copy-from="share-link">Copy link</button>`}
   ${
@@ -194,7 +187,7 @@ function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: numb
   return menu(
     'Delete',
     html`<p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
-    ${shared_at !== null && 'Its link ends permanently.'} You can take it back for a day.</p>
+    ${shared_at !== null && 'Its link ends permanently.'} The next page can take it back.</p>
   <form method="post" action="/web/boards/${id}/delete">${formToken(visitor)}
     <button class="danger">Delete the board</button></form>`,
   )

@@ -1,20 +1,22 @@
 import { z } from 'zod'
 import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
-import { createBoard, ensureBoard, findBoard, listBoardChoices, updateBoard } from '../../library/collections/boards.ts'
-import { pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
+import { RESTING, setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
-  putBack,
-  removalSize,
-  removeBoardWithUndo,
-  removePinsWithUndo,
-  removeSavesWithUndo,
-} from '../../library/collections/removals.ts'
-import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
-import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm } from '../actions.ts'
+  createBoard,
+  deleteBoard,
+  ensureBoard,
+  findBoard,
+  listBoardChoices,
+  restoreBoard,
+  updateBoard,
+} from '../../library/collections/boards.ts'
+import { MAX_PINS, pinFrame, pinFrames, repinFrames, requirePin, unpinFrames } from '../../library/collections/pins.ts'
+import { resaveFrames, savedAmong, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
+import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm, MAX_FRAMES } from '../actions.ts'
 import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardPath, chooseBoard } from './board-view.ts'
+import { removal } from './parts.ts'
 
 /** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {
@@ -30,8 +32,17 @@ export function addSaveActions(actions: Actions, { db }: PageDeps): void {
 
   actions.action({ path: '/web/unsaves', who: 'person', ...frameForm }, async ({ visitor, body }) => {
     const at = { accountId: visitor.account.id, frameIds: body.frame }
-    const { frameIds, undo } = await removeSavesWithUndo(db, at)
-    return { json: { removed: frameIds, undo }, to: undoPath('/saves', undo) }
+    const { removed } = await unsaveFrames(db, at)
+    return removal(visitor, {
+      removed,
+      undo: { action: '/web/unsaves/undo', fields: { frame: removed } },
+      to: '/saves',
+    })
+  })
+
+  actions.action({ path: '/web/unsaves/undo', who: 'person', ...frameForm }, async ({ visitor, body }) => {
+    const { saved } = await resaveFrames(db, { accountId: visitor.account.id, frameIds: body.frame })
+    return { json: { back: saved }, to: '/saves' }
   })
 
   // Which of the frames on a page are saved: the page itself is the same for everyone.
@@ -40,18 +51,7 @@ export function addSaveActions(actions: Actions, { db }: PageDeps): void {
     const saved = await savedAmong(db, { accountId: visitor.account.id, frameIds: body.frame })
     return { json: { saved }, to: '/saves' }
   })
-
-  const body = z.object({ removal: field.text })
-  actions.action({ path: '/web/undo', who: 'person', body }, async ({ visitor, body, charge }) => {
-    const removal = { accountId: visitor.account.id, id: body.removal }
-    await charge(pointsForFrames(await removalSize(db, removal)) - POINTS.write)
-    const { kind, boardId, frames, lost } = await putBack(db, removal)
-    const to = kind === 'saves' ? '/saves' : `/boards/${boardId}`
-    return { json: { kind, board: boardId, frames, lost }, to: lost > 0 ? `${to}?lost=${lost}` : to }
-  })
 }
-
-const undoPath = (path: string, undo: string | null) => (undo === null ? path : `${path}?undo=${undo}`)
 
 /** The board that a path names, as the visitor's. */
 const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
@@ -62,24 +62,15 @@ const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
 /** The part of a board that its owner sees. */
 const seenPart = { page: field.filled, arrange: field.flag }
 
-const NewBoard = z.object({ name: field.text, frame: frameFields.maybe })
+const NewBoard = z.object({ name: field.text })
 const Rename = z.object({ name: field.text, description: field.maybe })
 
 /** What people do with a board as a whole. */
 export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): void {
-  actions.action(
-    { path: '/web/boards', who: 'pro', body: NewBoard, cost: frameForm.cost },
-    async ({ visitor, body }) => {
-      const accountId = visitor.account.id
-      const frameIds = body.frame
-      const { id, name } = await db.transactionOf(accountId, async (tx) => {
-        const made = await createBoard(tx, { accountId, name: body.name })
-        if (frameIds.length > 0) await pinFrames(tx, { accountId, boardId: made.id, frameIds })
-        return made
-      })
-      return { json: { board: { id, name }, pinned: frameIds }, to: `/boards/${id}` }
-    },
-  )
+  actions.action({ path: '/web/boards', who: 'pro', body: NewBoard }, async ({ visitor, body }) => {
+    const { id, name } = await createBoard(db, { accountId: visitor.account.id, name: body.name })
+    return { json: { board: { id, name } }, to: `/boards/${id}` }
+  })
 
   actions.action({ path: '/web/boards/:id/rename', who: 'pro', body: Rename }, async (asked) => {
     const { board } = await updateBoard(db, { ...boardOf(asked), ...asked.body })
@@ -96,8 +87,15 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
 
   actions.action({ path: '/web/boards/:id/delete', who: 'person' }, async (asked) => {
     await asked.charge(pointsForFrames((await findBoard(db, boardOf(asked))).itemCount) - POINTS.write)
-    const { name, undo } = await removeBoardWithUndo(db, boardOf(asked))
-    return { json: { name, undo }, to: `/boards?undo=${undo}` }
+    const { name } = await deleteBoard(db, boardOf(asked))
+    return { json: { name }, to: `/boards?deleted=${asked.param('id')}` }
+  })
+
+  actions.action({ path: '/web/boards/:id/delete/undo', who: 'person' }, async (asked) => {
+    const { itemCount } = await findBoard(db, boardOf(asked), RESTING)
+    await asked.charge(pointsForFrames(itemCount) - POINTS.write)
+    await restoreBoard(db, boardOf(asked))
+    return { json: { ok: true }, to: `/boards/${asked.param('id')}` }
   })
 
   actions.action({ path: '/web/boards/:id/share', who: 'pro' }, async (asked) => {
@@ -127,12 +125,14 @@ const Unpins = z
   .object({ only: field.filled, frame: frameFields.maybe, board: field.text, ...seenPart })
   .transform(({ only, frame, ...rest }) => ({ ...rest, frame: only === undefined ? frame : [only] }))
   .refine(({ frame }) => frame.length > 0, 'No frame is selected. Select one or more first.')
+
+const Unpinned = z.object({ frameId: z.string(), note: z.string().nullable(), position: z.int().min(0).max(MAX_PINS) })
+/** `pins`: what `/web/unpins` removed. */
+const Repins = z.object({ board: field.text, pins: field.json.pipe(z.array(Unpinned).max(MAX_FRAMES)) })
 const Note = z.object({ frame: field.text, note: field.text, page: field.filled })
 
 /** What people do with the frames of a board. */
-export function addPinActions(actions: Actions, deps: PageDeps): void {
-  const { db } = deps
-
+export function addPinActions(actions: Actions, { db }: PageDeps): void {
   const pins: ActionOptions<typeof Pins> = {
     path: '/web/pins',
     who: 'pro',
@@ -164,23 +164,40 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
     async ({ visitor, body }) => {
       const { board: boardId, frame: frameIds, ...seen } = body
       const at = { accountId: visitor.account.id, boardId, frameIds }
-      const { frameIds: unpinned, undo } = await removePinsWithUndo(db, at)
-      return { json: { unpinned, undo }, to: boardPath(boardId, { ...seen, ...(undo === null ? {} : { undo }) }) }
+      const { unpinned } = await unpinFrames(db, at)
+      // On another plan nothing is pinned, so that does not come back either.
+      const isPro = visitor.account.plan === 'pro'
+      const fields = { board: boardId, pins: JSON.stringify(unpinned) }
+      return removal(visitor, {
+        removed: unpinned.map((pin) => pin.frameId),
+        undo: isPro ? { action: '/web/unpins/undo', fields } : null,
+        to: boardPath(boardId, seen),
+      })
     },
   )
 
+  const cost = ({ pins }: z.output<typeof Repins>) => pointsForFrames(pins.length)
+  actions.action({ path: '/web/unpins/undo', who: 'pro', body: Repins, cost }, async ({ visitor, body }) => {
+    const { board: boardId, pins } = body
+    const { pinned } = await repinFrames(db, { accountId: visitor.account.id, boardId, pins })
+    return { json: { back: pinned }, to: `/boards/${boardId}` }
+  })
+
   actions.action({ path: '/web/boards/:id/note', who: 'pro', body: Note }, async (asked) => {
     const { frame: frameId, note, page } = asked.body
-    await requirePinned(deps, asked, frameId)
-    await pinFrame(db, { ...boardOf(asked), frameId, note })
+    const pin = { ...boardOf(asked), frameId }
+    await requirePin(db, pin)
+    await pinFrame(db, { ...pin, note })
     return { json: { ok: true }, to: boardPath(asked.param('id'), { page, pin: frameId }) }
   })
 
-  // The place counts in the order as it is now, which may be another than the page shows: the last move wins.
+  // Moves and notes need a pin, so they never restore a removed one. The last move wins: its place counts in the order
+  // as it is now.
   actions.action({ path: '/web/boards/:id/move', who: 'pro', body: Move }, async (asked) => {
     const { frameId, position: wished, ...seen } = asked.body
-    await requirePinned(deps, asked, frameId)
-    const { position } = await pinFrame(db, { ...boardOf(asked), frameId, position: wished })
+    const pin = { ...boardOf(asked), frameId }
+    await requirePin(db, pin)
+    const { position } = await pinFrame(db, { ...pin, position: wished })
     return { json: { position }, to: boardPath(asked.param('id'), { ...seen, pin: frameId }) }
   })
 }
@@ -193,8 +210,3 @@ const Move = z
     return { ...seen, frameId, position: Math.max(0, Number(at)) }
   })
   .refine(({ position }) => Number.isInteger(position), 'The place is a whole number, from 0 for the first.')
-
-/** Moves and notes need an existing pin, so they never restore a removed one. @throws AppError not_found */
-async function requirePinned({ db }: PageDeps, asked: Asked, frameId: string): Promise<void> {
-  await requirePin(db, { ...boardOf(asked), frameId })
-}

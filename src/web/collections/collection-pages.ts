@@ -20,19 +20,18 @@ import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardPage, noteForm } from './board-view.ts'
-import { emptyState, exportLinks, notices, pager, pickCard, planNotice, type Told } from './parts.ts'
+import { emptyState, exportLinks, pager, pickCard, planNotice, undoForm } from './parts.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
 const BOARDS_SHOWN = 24
 
 const cursor = (pattern: RegExp) => ({ schema: z.string().regex(pattern), description: 'Where the page begins.' })
-const undo = { schema: z.string().regex(/^[0-9A-Za-z]{1,64}$/), description: 'A removal that can be taken back.' }
-const lost = { schema: z.coerce.number().int().min(1), description: 'Frames that did not come back.' }
-const savesParameters = { after: cursor(/^\d{1,15}$/), undo, lost } as const satisfies Parameters
-const boardsParameters = { after: cursor(BOARD_CURSOR), undo, lost } as const satisfies Parameters
+const savesParameters = { after: cursor(/^\d{1,15}$/) } as const satisfies Parameters
+const boardsParameters = {
+  after: cursor(BOARD_CURSOR),
+  deleted: { schema: z.string().regex(/^[0-9A-Za-z]{1,64}$/), description: 'A board that can be taken back.' },
+} as const satisfies Parameters
 const boardParameters = {
-  undo,
-  lost,
   page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
   note: { schema: z.string().max(64), description: 'The frame whose note is edited.' },
   arrange: { schema: z.literal('1'), description: 'Each frame has the buttons that move it.' },
@@ -48,11 +47,11 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
     'person',
     { parameters: savesParameters, cost: pointsForItems(BOARD_PAGE) },
     async ({ visitor, query }) => {
-      const { after, ...told } = query
+      const { after } = query
       const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
       const frames = await toSavedFrames(deps, saves)
       const total = await countSaves(db, visitor.account.id)
-      const body = savesPage({ visitor, frames, total, next, after, told })
+      const body = savesPage({ visitor, frames, total, next, after })
       return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
     },
   )
@@ -66,10 +65,10 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
   })
 
   actions.page('/boards', 'person', { parameters: boardsParameters }, async ({ visitor, query }) => {
-    const { after, ...told } = query
+    const { after, deleted } = query
     const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
-    const body = boardsPage({ visitor, boards, after, next, told })
+    const body = boardsPage({ visitor, boards, after, next, deleted })
     return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
   })
 
@@ -80,7 +79,7 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
 
 async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
-  const { page: asked = 1, note, arrange, shared, ...told } = query
+  const { page: asked = 1, note, arrange, shared } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
   const shown = { current: 'boards' as const, modules: ['collections.js', 'board.js'] }
   if (note !== undefined) {
@@ -100,7 +99,6 @@ async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { qu
     arranging: arrange !== undefined,
     link: token && `${deps.publicUrl}/shared/${token}`,
     showLink: shared !== undefined,
-    told,
   })
   return { ...shown, title: board.name, wide: true, body }
 }
@@ -120,7 +118,6 @@ interface ListData {
   /** The cursors of this page and of the next one. */
   after: string | undefined
   next: string | null
-  told: Told
 }
 
 interface SavesData extends ListData {
@@ -129,9 +126,9 @@ interface SavesData extends ListData {
 }
 
 /** `/saves`: everything a person saved, newest first. */
-function savesPage({ visitor, frames, total, after, next, told }: SavesData): Html {
+function savesPage({ visitor, frames, total, after, next }: SavesData): Html {
   return html`<h1>Saves</h1>
-${notices(visitor, told)}${planNotice(visitor)}
+${planNotice(visitor)}
 <p class="lead">${counted(total, 'frame')}, newest first.</p>
 ${total === 0 ? NO_SAVES : html`<div class="tools">${exportLinks('/saves/export')}</div>`}
 <form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}
@@ -151,10 +148,17 @@ const NO_SAVES = emptyState(
 
 type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
 
+interface BoardsData extends ListData {
+  boards: readonly ShownBoard[]
+  /** The board that was deleted just now. */
+  deleted: string | undefined
+}
+
 /** `/boards`: a person's boards, newest first, and a form for another. */
-function boardsPage({ visitor, boards, after, next, told }: ListData & { boards: readonly ShownBoard[] }): Html {
+function boardsPage({ visitor, boards, after, next, deleted }: BoardsData): Html {
   return html`<h1>Boards</h1>
-${notices(visitor, told)}${planNotice(visitor)}
+${deleted !== undefined && undoForm(visitor, { action: `/web/boards/${deleted}/delete/undo`, fields: {} })}
+${planNotice(visitor)}
 <form class="inline" method="post" action="/web/boards">${formToken(visitor)}
   <label for="name">New board</label>
   <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">

@@ -1,28 +1,34 @@
 import type { PinnedFrame, SavedFrame } from '../../views/collections.ts'
+import type { Done } from '../actions.ts'
 import { exportList } from '../film-panels.ts'
 import type { Visitor } from '../guard.ts'
 import { clock, counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
 
 /** What the pages of saves and boards share. */
 
-/** The result of the previous action, in the address of a page. */
-export interface Told {
-  /** The removal that the page offers to take back. */
-  undo?: string | undefined
-  lost?: number | undefined
+/** The form that takes a removal back. What was removed goes along in it: the service keeps no list of it. */
+interface Undo {
+  action: string
+  fields: Readonly<Record<string, string | readonly string[]>>
 }
 
-export function notices(visitor: Visitor, { undo, lost }: Told): Html {
-  return html`${
-    undo !== undefined &&
-    html`<form class="notice done" method="post" action="/web/undo" role="status">${formToken(visitor)}
-  ${hidden('removal', undo)}Removed. <button class="quiet">Undo</button></form>`
-  }
-${
-  lost !== undefined &&
-  html`<p class="notice" role="status">${counted(lost, 'frame')} did not come back: the library no longer has
-  ${lost === 1 ? 'it' : 'them'}.</p>`
-}`
+/** What a removal of frames ends with. Scripts show its undo in a message, others on a page of its own. */
+export function removal(
+  visitor: Visitor,
+  { removed, undo: offered, to }: { removed: readonly string[]; undo: Undo | null; to: string },
+): Done {
+  const undo = removed.length > 0 ? offered : null
+  const what = `${counted(removed.length, 'frame')} removed`
+  const body = html`<section class="narrow card"><h1>${what}</h1>
+${undo && undoForm(visitor, undo)}
+<p><a href="${to}">Back</a></p></section>`
+  return { json: { removed, undo }, to, first: undo && { title: what, body } }
+}
+
+export function undoForm(visitor: Visitor, { action, fields }: Undo): Html {
+  const kept = Object.entries(fields).flatMap(([name, given]) => [given].flat().map((value) => hidden(name, value)))
+  return html`<form class="notice done" method="post" action="${action}" role="status">${formToken(visitor)}
+  ${kept}Removed. <button class="quiet">Undo</button></form>`
 }
 
 /** Where nothing is yet: what will be there, and how to begin. */

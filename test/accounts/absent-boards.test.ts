@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureAccount, listAccountOverviews, whatAccountHolds } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
+import { createBoard, ensureBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import { whatGoesWith } from '../../src/library/videos/lifecycle.ts'
+import type { TestApi } from './app.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { typesOf } from './records.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
+
+/** A deleted board rests for a day. Until its owner takes it back, it is at no door, as another account's board is. */
+
+let visitor: PageVisitor
+let api: TestApi
+let accountId: string
+let otherId: string
+let cookie: string
+let key: string
+let frameId: string
+let videoId: string
+let id: string
+let token: string
+/** The deleted board, another's, and one that never was. */
+let absent: string[]
+beforeAll(async () => {
+  visitor = await openPageVisitor()
+  ;({ api } = visitor)
+  const { account } = await ensureAccount(api.db, { email: 'rests@example.org', plan: 'pro' })
+  accountId = account.id
+  ;({ cookie } = await visitor.signIn('rests@example.org'))
+  ;({ key } = await createKey(api.db, { accountId, name: 'k' }))
+  const seeded = await seedFrames(api.db, { count: 2 })
+  ;[frameId, videoId] = [seeded.frameIds[0]!, seeded.videoId]
+  id = (await createBoard(api.db, { accountId, name: 'Openings' })).id
+  await pinFrames(api.db, { accountId, boardId: id, frameIds: seeded.frameIds, note: 'hold' })
+  token = (await http('POST', `/api/boards/${id}/share`, {})).json.url.split('/').at(-1)
+  // Read once, so that a page in memory would show.
+  for (const path of [`/api/boards/${id}`, `/api/shared/${token}`, `/shared/${token}`])
+    expect((await api.call(path, { key })).status).toBe(200)
+  expect((await http('DELETE', `/api/boards/${id}`)).status).toBe(200)
+  otherId = (await seedAccount(api.db)).account.id
+  absent = [id, (await createBoard(api.db, { accountId: otherId, name: 'Theirs' })).id, 'never']
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+const named = <T>(given: T): T => JSON.parse(JSON.stringify(given ?? null).replaceAll('FRAME', frameId))
+const http = (method: string, path: string, body?: object | null) =>
+  api.call(path, { method, key, ...(body ? { body } : {}) })
+const post = (path: string, fields: Record<string, string> = {}) =>
+  api.call(path, form({ form: formToken(cookie.split('=')[1]!), ...fields }, { cookie, accept: 'application/json' }))
+const tool = async (name: string, args: object) => {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+  return (await api.call('/api/mcp', { method: 'POST', key, body })).json.result
+}
+
+test.each([
+  ['GET', '', null],
+  ['PATCH', '', { name: 'x' }],
+  ['DELETE', '', null],
+  ['GET', '/export', null],
+  ['GET', '/timeline.csv', null],
+  ['POST', '/frames', { frameIds: ['FRAME'] }],
+  ['PUT', '/frames/FRAME', { position: 0 }],
+  ['DELETE', '/frames/FRAME', null],
+  ['POST', '/share', {}],
+  ['DELETE', '/share', null],
+])('over HTTP it is like one that never was: %s %s', async (method, path, body) => {
+  const answers = []
+  for (const board of absent) answers.push(await http(method, `/api/boards/${board}${named(path)}`, named(body)))
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+})
+
+test('it is in no list, and its link is dead', async () => {
+  expect((await http('GET', '/api/boards')).json.boards).toEqual([])
+  expect((await http('GET', '/api/boards/export')).text).not.toContain(id)
+  for (const path of [`/api/shared/${token}`, `/shared/${token}`]) expect((await api.call(path)).status).toBe(404)
+  for (const path of ['/boards', '/web/boards'])
+    expect((await api.call(path, { headers: { cookie } })).text).not.toContain(id)
+})
+
+test.each(['', '/export?format=zip', '/timeline.csv', '?note=FRAME'])('it is no page: %s', async (path) => {
+  for (const board of absent)
+    expect((await api.call(`/boards/${board}${named(path)}`, { headers: { cookie } })).status).toBe(404)
+})
+
+test.each([
+  ['rename', { name: 'x' }],
+  ['cover', { cover: 'FRAME' }],
+  ['delete', {}],
+  ['share', {}],
+  ['unshare', {}],
+  ['note', { frame: 'FRAME', note: 'x' }],
+  ['move', { move: 'FRAME:0' }],
+])('it takes no form of a page: %s', async (act, fields) => {
+  for (const board of absent) expect((await post(`/web/boards/${board}/${act}`, named(fields))).status).toBe(404)
+})
+
+test.each([
+  ['pins', { frame: 'FRAME' }],
+  ['unpins', { frame: 'FRAME' }],
+  ['unpins/undo', { pins: '[{"frameId":"FRAME","note":null,"position":0}]' }],
+])('it takes no pins from a page: %s', async (act, fields) => {
+  for (const board of absent) expect((await post(`/web/${act}`, { board, ...named(fields) })).status).toBe(404)
+})
+
+test.each([
+  ['get_board', {}],
+  ['update_board', { name: 'x' }],
+  ['update_board', { share: 'end' }],
+  ['delete_board', { confirm: true }],
+  ['export_board', {}],
+  ['pin_frame', { frame_ids: ['FRAME'] }],
+  ['unpin_frame', { frame_ids: ['FRAME'] }],
+])('no tool finds it, by id or by name: %s', async (name, args) => {
+  for (const board of [...absent, 'Openings', 'Theirs']) {
+    const { isError, content } = await tool(name, { board_id: board, ...named(args) })
+    const text = `No such board: "${board}". list_boards names yours, create_board makes one.`
+    expect([isError, content[0].text]).toEqual([true, text])
+  }
+})
+
+test('it is not counted, and nothing has happened to it', async () => {
+  expect((await tool('list_boards', {})).structuredContent).toMatchObject({ boards: [], total: 0 })
+  expect(await whatAccountHolds(api.db, accountId)).toMatchObject({ boards: 0 })
+  const { accounts } = await listAccountOverviews(api.db, { like: 'rests@', limit: 1, skip: 0 })
+  expect(accounts).toMatchObject([{ boards: 0 }])
+  expect(await whatGoesWith(api.db, [videoId])).toMatchObject({ pins: 0, accounts: 0 })
+  expect((await typesOf(api.db, accountId)).at(-1)).toBe('board.deleted')
+  expect(await typesOf(api.db, otherId)).toEqual(['board.created'])
+})
+
+test('it leaves its name, and comes back beside a new board of it with its notes, but without its link', async () => {
+  const { created } = await ensureBoard(api.db, { accountId, name: 'Openings' })
+  expect(created).toBe(true)
+  const told = (await typesOf(api.db, accountId)).length
+  expect(await post(`/web/boards/${id}/delete/undo`)).toMatchObject({ status: 200, json: { to: `/boards/${id}` } })
+  const { board } = (await http('GET', `/api/boards/${id}`)).json
+  expect(board).toMatchObject({ name: 'Openings', item_count: 2, shared_at: null })
+  expect(board.items.map(({ note }: { note: string }) => note)).toEqual(['hold', 'hold'])
+  expect((await api.call(`/api/shared/${token}`)).status).toBe(404)
+  const types = (await typesOf(api.db, accountId)).slice(told)
+  expect(types).toEqual(['board.created', 'board.frame_pinned', 'board.frame_pinned'])
+})
