@@ -25,7 +25,6 @@ import {
 } from './json-rpc.ts'
 import { describeTool, type Tool } from './tool.ts'
 import {
-  CallerGone,
   createToolCalls,
   refusalOfTool,
   ScopeMissing,
@@ -36,26 +35,12 @@ import {
 
 /** The Model Context Protocol over JSON text, without HTTP. */
 
-/** What a server has besides tools: a method by its name, and the capabilities that say so. */
-export interface Extras {
-  capabilities: object
-  /** Only of the modern era. */
-  extensions: object
-  methods(calls: Pick<ToolCalls, 'guarded'>): readonly [string, Method][]
-}
-
+/** A method besides those of the tools and of the revisions. */
 export interface Method {
   /** Rate-limit points of a call, whose parameters are not checked yet; 1 if absent. */
   points?(params: Fields): number
   /** @throws RpcError, AppError rate_limited or unavailable */
   answer(params: Fields, context: ToolCallContext, era: Era): object | Promise<object>
-}
-
-/** @throws RpcError where `params` has no text of this name. */
-export function textOf(params: Fields, name: string, method: string): string {
-  const value = params[name]
-  if (typeof value === 'string' && value !== '') return value
-  throw new RpcError(INVALID_PARAMS, `${method} needs params.${name}, a text`)
 }
 
 export interface CallContext extends ToolCallContext {
@@ -66,8 +51,7 @@ export interface CallContext extends ToolCallContext {
 export interface DispatcherOptions extends ToolCallOptions {
   info: ServerInfo
   instructions: string
-  /** Absent: the server has tools alone. */
-  extras?: Extras | undefined
+  methods(calls: Pick<ToolCalls, 'guarded'>): readonly [string, Method][]
 }
 
 export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => Promise<McpReply>
@@ -79,7 +63,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const eras = createEras(options)
   const calls = createToolCalls(options)
   const toolList = createToolLists(options.tools)
-  const methods = new Map(options.extras?.methods(calls))
+  const methods = new Map(options.methods(calls))
 
   function pointsOf(message: Message): number {
     if (message.kind !== 'call') return 1
@@ -94,10 +78,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       paramsOf(call)
       return toolList(context, era)
     }
-    const method = era.methods.get(call.method)
-    if (method) return JSON.stringify(method(call.params))
-    const extra = methods.get(call.method)
-    if (extra) return JSON.stringify(era.wrap(await extra.answer(paramsOf(call), context, era)))
+    const ofEra = era.methods.get(call.method)
+    if (ofEra) return JSON.stringify(ofEra(call.params))
+    const method = methods.get(call.method)
+    if (method) return JSON.stringify(era.wrap(await method.answer(paramsOf(call), context, era)))
     throw unknownMethod(call, era)
   }
 
@@ -110,7 +94,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
         const headers = { 'WWW-Authenticate': error.challenge }
         return { ...resultReply(call.id, error.result), status: 403, headers }
       }
-      if (error instanceof CallerGone) return errorReply(call.id, new RpcError(INTERNAL_ERROR, 'Internal error'))
       return refused(call.id, error, call.method)
     }
   }

@@ -58,32 +58,20 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
 export interface EraOptions {
   info: ServerInfo
   instructions: string
-  /** What the server has besides tools. */
-  extras?: { capabilities: object; extensions: object } | undefined
 }
 
-export function createEras({ info, instructions, extras }: EraOptions): Eras {
-  const capabilities = { tools: { listChanged: false }, ...extras?.capabilities }
-  return {
-    legacy: legacyEra({ info, instructions, capabilities }),
-    modern: modernEra({
-      info,
-      instructions,
-      capabilities: extras ? { ...capabilities, extensions: extras.extensions } : capabilities,
-    }),
-  }
+const CAPABILITIES = { tools: { listChanged: false }, resources: { listChanged: false } }
+/** Older hosts must not see them. Skills are SEP-2640. */
+const EXTENSIONS = { 'io.modelcontextprotocol/skills': {} }
+
+export function createEras(options: EraOptions): Eras {
+  return { legacy: legacyEra(options), modern: modernEra(options) }
 }
 
-interface Told {
-  info: ServerInfo
-  instructions: string
-  capabilities: object
-}
-
-function legacyEra({ info, instructions, capabilities }: Told): Era {
+function legacyEra({ info, instructions }: EraOptions): Era {
   const initialize = (params: Fields | undefined) => ({
     protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
-    capabilities,
+    capabilities: CAPABILITIES,
     serverInfo: info,
     instructions,
   })
@@ -100,13 +88,14 @@ function legacyEra({ info, instructions, capabilities }: Told): Era {
   }
 }
 
-function modernEra({ info, instructions, capabilities }: Told): Era {
+function modernEra({ info, instructions }: EraOptions): Era {
   const wrap = (result: object, meta?: Fields) => ({
     resultType: 'complete',
     ...result,
     _meta: { [META_SERVER]: info, ...meta },
   })
   const listCaching = (cacheScope: 'public' | 'private', ttlMs = LIST_TTL_MS) => ({ ttlMs, cacheScope })
+  const capabilities = { ...CAPABILITIES, extensions: EXTENSIONS }
   const discover = () => wrap({ supportedVersions: [MODERN], capabilities, instructions, ...listCaching('public') })
   return {
     name: 'modern',

@@ -39,16 +39,6 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** As JSON text; undefined where it is nested too deep to be written, as no argument of a tool is. */
-export function writtenAs(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
-}
-
 function isId(value: unknown): value is RpcId {
   return typeof value === 'string' || Number.isInteger(value) || rawJson.isRawJSON(value)
 }

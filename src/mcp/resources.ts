@@ -2,13 +2,13 @@ import { AppError, notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
-import { type Extras, type Method, textOf } from './dispatcher.ts'
+import type { Method } from './dispatcher.ts'
 import type { Era } from './era.ts'
 import { GALLERY_TYPE, galleryMeta } from './gallery.ts'
 import { type Fields, INVALID_PARAMS, RpcError } from './json-rpc.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
 import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
-import { refusalOfTool, type ToolCallContext } from './tool-call.ts'
+import { refusalOfTool, type ToolCallContext, type ToolCalls } from './tool-call.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import type { LibraryToolDeps } from './tools/library.ts'
 
@@ -46,7 +46,7 @@ const HOUR_MS = 3_600_000
 /** Boards that a list shows to choose from, the newest. */
 const MAX_LISTED = 100
 
-export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['methods']>[0]): [string, Method][] {
+export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guarded'>): [string, Method][] {
   const templates = templatesOf(deps)
   const skills = deps.skills.map(({ uri, frontmatter }) => ({ uri, ...frontmatter, mimeType: 'text/markdown' }))
 
@@ -66,7 +66,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
   }
 
   async function read(params: Fields, context: ToolCallContext, era: Era) {
-    const uri = textOf(params, 'uri', 'resources/read')
+    const uri = uriOf(params, 'resources/read')
     const skill = deps.skills.find((one) => one.uri === uri)
     if (skill) {
       const content = { uri, mimeType: 'text/markdown', text: skill.text }
@@ -128,6 +128,12 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
   ]
 }
 
+/** @throws RpcError where there is none */
+function uriOf({ uri }: Fields, method: string): string {
+  if (typeof uri === 'string' && uri !== '') return uri
+  throw new RpcError(INVALID_PARAMS, `${method} needs params.uri, a text`)
+}
+
 const kindIn = (uri: unknown) => (typeof uri === 'string' ? uri : '').split(':')[0]!
 
 function noResource(uri: string, era: Era): RpcError {
@@ -182,9 +188,6 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
   return new Map(Object.entries({ frame, video, board }))
 }
 
-/** The extension of the protocol that tells of skills (SEP-2640). */
-export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
-
 export function skillMethods(skills: readonly Skill[]): [string, Method][] {
   const entries = skills.map(({ uri, frontmatter, resources }) => ({ uri, frontmatter, resources }))
   return [
@@ -193,7 +196,7 @@ export function skillMethods(skills: readonly Skill[]): [string, Method][] {
       'skills/get',
       {
         answer(params, _context, era) {
-          const uri = textOf(params, 'uri', 'skills/get')
+          const uri = uriOf(params, 'skills/get')
           const skill = entries.find((entry) => entry.uri === uri)
           if (skill) return { skill, ...era.listCaching('public') }
           const message = 'Unknown skill. skills/list names them all.'

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { z } from 'zod'
 import { isLoopback } from '../config.ts'
@@ -93,14 +93,9 @@ export function mcpRouter(options: McpRouteOptions): Routes {
 
   function contextFor(req: Request, res: Response, { caller, door }: Identified): CallContext {
     const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
-    let gone: AbortSignal | undefined
     return {
       caller,
       signIn: door,
-      signal() {
-        gone ??= whenGone(res)
-        return gone
-      },
       inTurn: (act) => takeTurn(contextOf(req).address, act),
       charge: (points) => spend(limits, { req, res }, payer, points),
       chargeMore: (points) => spendMore(limits, { req, res }, points),
@@ -158,16 +153,6 @@ function idOf(body: string): RpcId | null {
   } catch {
     return null
   }
-}
-
-/** Aborted when the connection closes before the answer is sent. */
-function whenGone(res: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (res.destroyed) gone.abort()
-  res.on('close', () => {
-    if (!res.writableFinished) gone.abort()
-  })
-  return gone.signal
 }
 
 const WRONG_TYPE = refusalReply(415, 'Unsupported media type: send content-type: application/json (UTF-8)')

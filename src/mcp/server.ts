@@ -1,9 +1,9 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
-import { createDispatcher, type Dispatch, type Extras } from './dispatcher.ts'
+import { createDispatcher, type Dispatch } from './dispatcher.ts'
 import { framePictures, loadGallery } from './gallery.ts'
-import { type ResourceDeps, resourceMethods, SKILLS_EXTENSION, skillMethods } from './resources.ts'
+import { type ResourceDeps, resourceMethods, skillMethods } from './resources.ts'
 import type { Tool } from './tool.ts'
 import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
 import { boardTools } from './tools/boards.ts'
@@ -57,33 +57,23 @@ export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosD
   ]
 }
 
-/** Resources and skills. */
-function createExtras(deps: ResourceDeps): Extras {
-  return {
-    capabilities: { resources: { listChanged: false } },
-    extensions: { [SKILLS_EXTENSION]: {} },
-    methods: (calls) => [...resourceMethods(deps, calls), ...skillMethods(deps.skills)],
-  }
-}
-
 export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery'> {
   version: string
   logger: Logger
-  /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
-  readModel?: ReadModelVersion
-  deadlineMs?: number
+  readModel: ReadModelVersion
 }
 
-export function createToolServer({ version, logger, readModel, deadlineMs, ...deps }: ToolServerOptions): Dispatch {
+export function createToolServer({ version, logger, readModel, ...deps }: ToolServerOptions): Dispatch {
   const { tools, publicUrl } = deps
+  const skills = loadSkills()
+  const resources = { ...deps, skills, gallery: loadGallery() }
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
-    extras: createExtras({ ...deps, skills: loadSkills(), gallery: loadGallery() }),
+    methods: (calls) => [...resourceMethods(resources, calls), ...skillMethods(skills)],
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,
     readModel,
-    deadlineMs,
   })
 }

@@ -8,27 +8,26 @@ import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
 import type { Era } from './era.ts'
-import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, writtenAs } from './json-rpc.ts'
+import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
   chargeMore: ToolContext['charge']
   /** Set at the signed-in door, which asks for a scope that is missing. */
   signIn?: SignIn | undefined
-  /** Asked for where there is work to abort. */
-  signal(): AbortSignal
   /** Runs a tool in the turn of the caller's address. */
   inTurn<T>(act: () => Promise<T>): Promise<T>
 }
 
 export interface ToolCallOptions {
   tools: readonly Tool[]
-  /** Results hold for one version of it. Absent: nothing is cached. */
-  readModel?: ReadModelVersion | undefined
+  /** Results hold for one version of it. */
+  readModel: ReadModelVersion
   /** Where a person creates a key: named by the tools that need one. */
   keysUrl: string
   logger: Logger
-  deadlineMs?: number | undefined
+  /** Tests: how long a call may take. */
+  deadlineMs?: number
 }
 
 export interface ToolCalls {
@@ -36,12 +35,12 @@ export interface ToolCalls {
   pointsOf(call: RpcCall): number
   /**
    * Refusals are results that a model can act on.
-   * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door, CallerGone
+   * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door
    */
   run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer>
   /**
    * Work outside of a tool, under the same deadline and in the same turn.
-   * @throws what `act` throws, AppError unavailable after the deadline, CallerGone
+   * @throws what `act` throws, AppError unavailable after the deadline
    */
   guarded<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T>
 }
@@ -55,7 +54,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   const { logger, keysUrl, deadlineMs = 15_000 } = options
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]))
   const readers = new Map<Tool, ArgumentReader>(options.tools.map((tool) => [tool, argumentReader(tool)]))
-  const results = options.readModel && openResults(options.readModel)
+  const results = openResults(options.readModel)
 
   function toolOf({ params }: RpcCall): Tool | undefined {
     if (typeof params?.name !== 'string') return undefined
@@ -63,10 +62,13 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   function within<T>(
-    { caller, chargeMore: charge, ...context }: ToolCallContext,
+    { caller, chargeMore: charge, inTurn }: ToolCallContext,
     act: (context: ToolContext) => Promise<T>,
   ): Promise<T> {
-    return withDeadline(context.signal(), deadlineMs, (signal) => context.inTurn(() => act({ caller, charge, signal })))
+    return withDeadline(
+      deadlineMs,
+      inTurn(() => act({ caller, charge })),
+    )
   }
 
   async function answer(tool: Tool, given: Fields, { context, era }: Answering) {
@@ -85,8 +87,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   async function keptOrAnswered(tool: Tool, given: Fields, answering: Answering): Promise<Buffer> {
     const load = () => answer(tool, given, answering)
     const key = tool.cacheable ? keyOf(tool, given, answering.era) : undefined
-    if (!results || key === undefined) return (await load()).bytes
-    // Each caller loads for itself: a load ends when its caller leaves.
+    if (key === undefined) return (await load()).bytes
+    // Each caller loads for itself, because a load takes points of its caller.
     return (await results.getOrLoad(key, load, { shared: false })).value.bytes
   }
 
@@ -96,7 +98,6 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. ${adviceOnRepeat(tool)}`
       return failure(era, text, 'unavailable')
     }
-    if (error instanceof CallerGone) throw error
     const known = toAppError(error)
     if (known.code === 'internal') throw error
     if (known.code === 'unavailable')
@@ -241,35 +242,25 @@ function openResults(readModel: ReadModelVersion): VersionedCache<{ bytes: Buffe
 
 /** Holds the arguments as they were written: what was answered once needs no second validation. */
 function keyOf(tool: Tool, args: Fields, era: Era): string | undefined {
-  const written = writtenAs(args)
-  const key = `${era.name} ${tool.name} ${written}`
-  return written !== undefined && key.length <= MAX_KEY ? key : undefined
+  try {
+    const key = `${era.name} ${tool.name} ${JSON.stringify(args)}`
+    return key.length <= MAX_KEY ? key : undefined
+  } catch (error) {
+    // Nested too deep to be written, as no argument of a tool is.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
 }
 
 class DeadlinePassed extends Error {}
-export class CallerGone extends Error {}
 
-/**
- * Runs work until its deadline passes or its caller has gone.
- * @throws DeadlinePassed | CallerGone
- */
-async function withDeadline<T>(
-  caller: AbortSignal,
-  deadlineMs: number,
-  run: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  if (caller.aborted) throw new CallerGone()
-  const controller = new AbortController()
-  const stop = () => controller.abort(new CallerGone())
-  const stopped = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true })
-  })
-  const timer = setTimeout(() => controller.abort(new DeadlinePassed()), deadlineMs)
-  caller.addEventListener('abort', stop, { once: true })
+/** @throws DeadlinePassed, while the work goes on */
+async function withDeadline<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
+  const passed = Promise.withResolvers<never>()
+  const timer = setTimeout(() => passed.reject(new DeadlinePassed()), deadlineMs)
   try {
-    return await Promise.race([stopped, run(controller.signal)])
+    return await Promise.race([passed.promise, work])
   } finally {
     clearTimeout(timer)
-    caller.removeEventListener('abort', stop)
   }
 }

@@ -44,8 +44,6 @@ export interface ToolContext {
   caller: Caller | undefined
   /** Takes more points, once the size of the work is known. @throws AppError rate_limited */
   charge(points: number): Promise<void>
-  /** Aborted when the caller has gone or the deadline has passed. */
-  signal: AbortSignal
 }
 
 export interface ImageLink {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { createDispatcher } from '../../src/mcp/dispatcher.ts'
-import { silent } from './support.ts'
+import { STILL, silent } from './support.ts'
 
 /** How a method that is no tool fails: storage that is away, a deadline, a bug. */
 
@@ -30,15 +30,12 @@ const dispatch = createDispatcher({
   keysUrl: '',
   logger: silent,
   deadlineMs: 50,
-  extras: {
-    capabilities: {},
-    extensions: {},
-    methods: (calls) =>
-      Object.entries(HOW).map(([how, fail]) => [
-        how,
-        { points: priceOf, answer: (_params, context) => calls.guarded(context, fail) },
-      ]),
-  },
+  readModel: STILL,
+  methods: (calls) =>
+    Object.entries(HOW).map(([how, fail]) => [
+      how,
+      { points: priceOf, answer: (_params, context) => calls.guarded(context, fail) },
+    ]),
 })
 
 async function ask(method: string, params?: object) {
@@ -48,7 +45,6 @@ async function ask(method: string, params?: object) {
     {},
     {
       caller: undefined,
-      signal: () => new AbortController().signal,
       inTurn: (act) => act(),
       chargeMore: async () => {},
       charge: async (points) => void charged.push(points),

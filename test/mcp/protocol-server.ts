@@ -7,20 +7,20 @@ import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
 import { createDispatcher, type Dispatch } from '../../src/mcp/dispatcher.ts'
 import { mcpRouter } from '../../src/mcp/route.ts'
 import { ADDS, defineTool, READS, type Tool } from '../../src/mcp/tool.ts'
-import { type Answer, type Listening, listen, silent } from './support.ts'
+import { type Answer, type Listening, listen, STILL, silent } from './support.ts'
 
 /** The protocol over HTTP with tools that do nothing. The tools' own tests hold what the library's tools answer. */
 export interface ProtocolServer extends Listening {
   mcp: string
   tools: Tool[]
   /** What the tools and the limits have seen, and the budget that the limits give. */
-  seen: { written: number; charged: number; budget: number; aborted: (() => void) | undefined }
+  seen: { written: number; charged: number; budget: number }
   /** The same tools as if under another address, or another dispatcher. */
   route(publicUrl: string, dispatch?: Dispatch): Routes
 }
 
 export async function openProtocolServer(): Promise<ProtocolServer> {
-  const seen: ProtocolServer['seen'] = { written: 0, charged: 0, budget: Number.POSITIVE_INFINITY, aborted: undefined }
+  const seen: ProtocolServer['seen'] = { written: 0, charged: 0, budget: Number.POSITIVE_INFINITY }
   const tools = idleTools(seen)
   const limits = addingLimits(seen)
   const dispatcherAt = (publicUrl: string) =>
@@ -31,6 +31,8 @@ export async function openProtocolServer(): Promise<ProtocolServer> {
       keysUrl: `${publicUrl}/keys`,
       logger: silent,
       deadlineMs: 150,
+      readModel: STILL,
+      methods: () => [],
     })
   const route = (publicUrl: string, dispatch = dispatcherAt(publicUrl)) =>
     mcpRouter({
@@ -101,15 +103,10 @@ function idleTools(seen: ProtocolServer['seen']): Tool[] {
       cacheable: false,
       input: z.strictObject({ how: z.enum(['bug', 'refusal', 'hang']) }),
       output: z.object({}),
-      async run({ how }, { signal }) {
+      async run({ how }) {
         if (how === 'bug') throw new TypeError('secret of the inside')
         if (how === 'refusal') throw new AppError('not_found', 'No such frame.')
-        return await new Promise<never>((_, reject) => {
-          signal.addEventListener('abort', () => {
-            seen.aborted?.()
-            reject(signal.reason)
-          })
-        })
+        return await new Promise<never>(() => undefined)
       },
     }),
     defineTool({

@@ -31,12 +31,12 @@ describe('an answer that is kept', () => {
       ],
       keysUrl: '',
       logger: silent,
+      methods: () => [],
       readModel: { current: () => version, first: () => undefined, epoch: () => 0 },
     })
     const post = async (message: object, headers = {}) => {
       const { status, body } = await dispatch(JSON.stringify(message), headers, {
         caller: undefined,
-        signal: () => new AbortController().signal,
         inTurn: (act) => act(),
         chargeMore: async () => {},
         charge: async (points) => void spent.push(points),
@@ -93,6 +93,7 @@ describe('a store that is away', () => {
       tools: [{ ...echoTool, cacheable: true }],
       keysUrl: '',
       logger: silent,
+      methods: () => [],
       readModel: {
         current: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
         first: () => undefined,
@@ -104,7 +105,6 @@ describe('a store that is away', () => {
       {},
       {
         caller: undefined,
-        signal: () => new AbortController().signal,
         inTurn: (act) => act(),
         chargeMore: async () => {},
         charge: async () => {},

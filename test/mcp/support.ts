@@ -4,9 +4,13 @@ import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
 import { openLocalWindows } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Routes } from '../../src/http/routes.ts'
+import type { ReadModelVersion } from '../../src/http/versioned-cache.ts'
 import type { Logger } from '../../src/logger.ts'
 
 export const silent = pino({ level: 'silent' })
+
+/** A read model that never changes. */
+export const STILL: ReadModelVersion = { current: () => '1', first: () => undefined, epoch: () => 0 }
 
 /** Counts as production does, without an end. */
 const count = openLocalWindows(Number.POSITIVE_INFINITY, 60)

@@ -7,7 +7,7 @@ import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { seedVideo } from '../support/seed.ts'
-import { post, postModern, silent } from './support.ts'
+import { post, postModern, STILL, silent } from './support.ts'
 import { ajv, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
@@ -175,7 +175,8 @@ describe('definitions', () => {
   ])('past its deadline %s says what a repeat does', async (name, args, said) => {
     const tools = service.tools.map((tool) => ({ ...tool, run: () => new Promise<never>(() => undefined) }))
     const info = { name: 'x', title: 'x', version: '0' }
-    const dispatch = createDispatcher({ info, instructions: '', tools, keysUrl: '', logger: silent, deadlineMs: 1 })
+    const rest = { instructions: '', keysUrl: '', logger: silent, readModel: STILL, methods: () => [] }
+    const dispatch = createDispatcher({ info, tools, deadlineMs: 1, ...rest })
     const { body } = await dispatch(
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
       {},
@@ -184,7 +185,6 @@ describe('definitions', () => {
           key: { id: 'k', scopes: [...MEMBER_SCOPES], lastUsedAt: null },
           account: { id: 'a', role: 'member', plan: 'pro' },
         },
-        signal: () => new AbortController().signal,
         inTurn: (act) => act(),
         charge: async () => undefined,
         chargeMore: async () => undefined,
