@@ -386,23 +386,6 @@ CREATE TABLE "techniques" (
 	CONSTRAINT "techniques_slug" CHECK (slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$' and length(slug) <= 64)
 );
 --> statement-breakpoint
-CREATE TABLE "drafts" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text NOT NULL,
-	"title" text NOT NULL,
-	"source_url" text,
-	"upload_key" text,
-	"state" text DEFAULT 'queued' NOT NULL,
-	"failure_code" text,
-	"failure_message" text,
-	"attempts" integer DEFAULT 0 NOT NULL,
-	"film" jsonb,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (3) with time zone NOT NULL,
-	CONSTRAINT "drafts_state" CHECK (state in ('queued', 'fetching', 'measuring', 'ready', 'failed')),
-	CONSTRAINT "drafts_ready_has_film" CHECK ((state = 'ready') = (film is not null))
-);
---> statement-breakpoint
 CREATE TABLE "films" (
 	"video_id" text PRIMARY KEY NOT NULL,
 	"version" text NOT NULL,
@@ -570,7 +553,6 @@ ALTER TABLE "reannotations" ADD CONSTRAINT "reannotations_video_id_videos_id_fk"
 ALTER TABLE "reviewed_frames" ADD CONSTRAINT "reviewed_frames_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "technique_redirects" ADD CONSTRAINT "technique_redirects_slug_techniques_slug_fk" FOREIGN KEY ("slug") REFERENCES "public"."techniques"("slug") ON DELETE cascade ON UPDATE cascade;--> statement-breakpoint
 ALTER TABLE "techniques" ADD CONSTRAINT "techniques_moves_to_techniques_slug_fk" FOREIGN KEY ("moves_to") REFERENCES "public"."techniques"("slug") ON DELETE no action ON UPDATE cascade;--> statement-breakpoint
-ALTER TABLE "drafts" ADD CONSTRAINT "drafts_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "films" ADD CONSTRAINT "films_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
@@ -607,9 +589,6 @@ CREATE INDEX "frames_shot_idx" ON "frames" USING btree ("shot");--> statement-br
 CREATE INDEX "frames_technique_idx" ON "frames" USING btree ("technique");--> statement-breakpoint
 CREATE INDEX "frames_zone_idx" ON "frames" USING btree ("zone");--> statement-breakpoint
 CREATE INDEX "reannotations_video_idx" ON "reannotations" USING btree ("video_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "drafts_running_idx" ON "drafts" USING btree ("account_id") WHERE state in ('queued', 'fetching', 'measuring');--> statement-breakpoint
-CREATE INDEX "drafts_account_idx" ON "drafts" USING btree ("account_id","created_at");--> statement-breakpoint
-CREATE INDEX "drafts_expires_idx" ON "drafts" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "videos_status_idx" ON "videos" USING btree ("status","updated_at");--> statement-breakpoint
 CREATE INDEX "videos_added_idx" ON "videos" USING btree ("added_at","id");--> statement-breakpoint
 CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statement-breakpoint

@@ -71,7 +71,6 @@ const MAY_IMPORT = {
     'vision',
     'search',
     'library',
-    'views',
     'web',
     'workers',
     'oauth',

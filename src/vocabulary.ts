@@ -90,10 +90,6 @@ export type PictureMeasure =
   | 'blue_cast'
   | 'red_cast'
 
-/** `measuring` is the decode of a draft, and the reading of its text. */
-export const DRAFT_STATES = ['queued', 'fetching', 'measuring', 'ready', 'failed'] as const
-export type DraftState = (typeof DRAFT_STATES)[number]
-
 export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
 /** Null without a steady beat, those of cuts with few cuts too. Absent from films that an earlier version read. */
 export type BeatMeasure = 'tempo_bpm' | 'cuts_on_beats' | 'cuts_on_beats_by_chance'

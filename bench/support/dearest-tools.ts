@@ -46,7 +46,6 @@ export const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => obj
     steps: [{ subject: 'text-card' }, { surface: 'screen-recording' }, { tone: 'dark' }],
     limit: 50 + n,
   }),
-  score_draft: ({ draft }) => ({ draft }),
   frame_pictures: ({ frames }, n) => ({ frame_ids: frames.slice(n * 20, n * 20 + 20) }),
   create_board: (_, n) => ({ name: `made ${n}` }),
   update_board: ({ boards }, n) => ({ board_id: boards[n], description: `${n}${MOST.note}`.slice(0, 2_000) }),

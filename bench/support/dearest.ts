@@ -15,7 +15,6 @@ import {
   fullBoard,
   keyed,
   MOST,
-  newDraft,
   newPerson,
   newSlug,
   type World,
@@ -99,7 +98,6 @@ function standsFor(pattern: string, param: string, world: World, n: number): str
   if (param === 'frameId') return frames[n]!
   if (pattern.includes('/boards/:id/timeline')) return world.film
   if (/\/boards\/:id/.test(pattern)) return board
-  if (pattern.includes('/drafts/:id')) return world.draft
   if (pattern.includes('/webhooks/:id')) return world.webhooks[n]!
   if (param === 'eventId') return randomUUID()
   if (/\/videos\/:id/.test(pattern)) return videos[n]!
@@ -111,13 +109,6 @@ function standsFor(pattern: string, param: string, world: World, n: number): str
 const onFullBoard = async ({ db, accountId, frames }: World): Promise<Asked> => ({
   params: { id: await fullBoard(db, accountId, frames) },
 })
-/** A draft that ends with the request, or none under way, so that another one may begin. */
-const onDraft = async ({ db, accountId }: World): Promise<Asked> => ({
-  params: { id: await newDraft(db, accountId) },
-})
-const afterDraft =
-  (asked: (n: number, world: World) => Asked) =>
-  async (world: World, n: number): Promise<Asked> => ({ ...(await onDraft(world)), ...asked(n, world) })
 /** Acts on a technique that many frames have. */
 const onTechnique =
   (asked: (world: World) => Asked) =>
@@ -204,8 +195,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   },
   'POST /api/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
   'POST /api/videos': (_, n) => sentFilm(n),
-  'POST /api/drafts': afterDraft(sentFilm),
-  'DELETE /api/drafts/:id': onDraft,
   'PATCH /api/accounts/:id': onAccount({ json: { plan: 'pro' } }),
   'GET /api/events': () => ({ query: { limit: '1000' } }),
   'GET /api/events/dead': () => ({ query: { limit: '1000' } }),
@@ -306,9 +295,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     form: { act: 'delete', sure: '1', video: spare.slice(30 + n * 5, 35 + n * 5) },
   }),
   'POST /web/videos/file': (world, n) => filmOfForm(n, world),
-  'POST /web/drafts/file': afterDraft(filmOfForm),
-  'POST /web/drafts': afterDraft((n) => ({ form: { url: `https://example.org/${n}.mp4` } })),
-  'POST /web/drafts/:id/delete': onDraft,
   'POST /web/videos/check': (_, n) => ({ form: { addresses: addressesOf(n) } }),
   'POST /web/videos': (_, n) => ({ form: { addresses: addressesOf(n) } }),
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
-import { drafts } from '../../src/db/schema/videos.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
@@ -9,7 +8,7 @@ import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import { recordFilm, toFilmShots } from '../../src/library/films/films.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { idArray } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
 
@@ -31,8 +30,6 @@ export interface World {
   film: string
   boards: string[]
   shareToken: string
-  /** Measured, of 200 shots. */
-  draft: string
   /** Of the service, once it runs. */
   url: string
   webhooks: string[]
@@ -87,7 +84,6 @@ export async function openWorld(db: Db): Promise<World> {
     film,
     boards,
     shareToken,
-    draft: await newDraft(db, accountId),
     url: '',
     webhooks: [],
   }
@@ -103,21 +99,6 @@ function inventedFilm(at: number): Parameters<typeof recordFilm>[2] {
   })
   const picture = { measures: {}, noSound: 'none', arcs: { motion: [at], luma: [at], u: [0], v: [0] } } as never
   return { shots, picture, probe: { durationSec: 200 * (0.5 + at / 1000) } }
-}
-
-/** A draft that is measured. None of the account is under way then. */
-export async function newDraft(db: Db, accountId: string): Promise<string> {
-  await db.delete(drafts).where(sql`film is null`)
-  const { shots, picture, probe } = inventedFilm(0)
-  const frames = Array.from({ length: 400 }, (_, n) => ({
-    ...{ id: `${n}`, t_sec: n / 4, kind: 'cut' as const, shot_sec: null, subject: 'text-card' as const },
-    ...{ surface: null, shot: null, tone: 'dark' as const, on_screen_text: 'Ship faster with every team' },
-  }))
-  const film = { durationSec: probe.durationSec, shots: toFilmShots(shots), picture, frames }
-  const expiresAt = new Date(Date.now() + 86_400_000)
-  const id = randomUUID().replaceAll('-', '')
-  await db.insert(drafts).values({ id, accountId, title: 'd'.repeat(200), state: 'ready', film, expiresAt })
-  return id
 }
 
 async function listIds(db: Db, text: string, values: unknown[] = []): Promise<string[]> {

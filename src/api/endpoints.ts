@@ -6,7 +6,6 @@ import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints, pinEndpoints } from './boards.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
-import { draftEndpoints } from './drafts.ts'
 import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
 import { filmEndpoints, sequenceEndpoint } from './films.ts'
@@ -54,7 +53,6 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   boardTimelineEndpoint,
   ...sharedBoardEndpoints,
   ...submitEndpoints,
-  ...draftEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,

@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream'
 import express, { type Request } from 'express'
 import { z } from 'zod'
 import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
+import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
@@ -21,7 +21,7 @@ export interface SubmitDeps {
   addresses: AddressRules
 }
 
-export const titleSchema = z
+const titleSchema = z
   .string()
   .max(300)
   .transform((value) => cleanText(value))
@@ -39,17 +39,13 @@ const UrlBody = z.strictObject({
 })
 
 /** The details of a raw upload. A form has them as fields. */
-export const fileParameters = {
+const uploadParameters = {
   filename: { schema: z.string().max(300), description: 'Name of the file; the default title.' },
   title: { schema: z.string().max(300), description: 'Title; by default the file name.' },
-} as const satisfies Parameters
-
-const uploadParameters = {
-  ...fileParameters,
   author: { schema: z.string().max(300), description: 'Brand or channel.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` by default.' },
   backfill: { schema: flag, description: '`1` queues it behind all live work.' },
-} as const
+} as const satisfies Parameters
 
 const text = { type: 'string' as const }
 const binary = { type: 'string' as const, format: 'binary' }
@@ -63,25 +59,26 @@ export const submitEndpoints = [
       tag: 'Operators',
       summary: 'Queue a video: a URL, or a streamed upload. The same source twice is one video',
       parameters: uploadParameters,
-      otherBody: filmBodies(UrlBody, ['title', 'author', 'platform', 'backfill']),
+      otherBody: {
+        'application/json': { schema: UrlBody, example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' } },
+        'multipart/form-data': {
+          schema: {
+            type: 'object' as const,
+            required: ['file'],
+            properties: { file: binary, title: text, author: text, platform: text, backfill: text },
+          },
+        },
+        'application/octet-stream': { schema: binary },
+        'video/*': { schema: binary },
+      },
       answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
       status: 202,
       answerHeaders: { Location: 'The path of its status.' },
       scope: 'videos:write',
     },
     async (deps: SubmitDeps, given) => {
-      const { db, store, maxUploadBytes: maxBytes, addresses } = deps
-      const { res } = given
-      const { video, created } = await receiveFilm(given, maxBytes, {
-        parameters: uploadParameters,
-        url: (body) => {
-          const asked = UrlBody.parse(body, { error: namingFields })
-          return submitUrl(db, asked.url, addresses.resolve, { ...asked, fetchable: addresses.fetchable })
-        },
-        file: (file, { filename, fields }) =>
-          submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
-      })
-      res.set('Location', `/api/videos/${video.id}/status`)
+      const { video, created } = await receiveVideo(deps, given)
+      given.res.set('Location', `/api/videos/${video.id}/status`)
       return { video: toSubmitted(video), created }
     },
   ),
@@ -90,53 +87,31 @@ export const submitEndpoints = [
 const MAX_JSON_BYTES = 64 * 1024
 const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: requireUtf8 })
 
-interface Receiver<T> {
-  /** The details of a raw upload. A form has them as fields. */
-  parameters: Parameters
-  /** Takes a JSON body. */
-  url(body: unknown): Promise<T>
-  /** Takes a file. Its fields may come after it. */
-  file(file: Readable, given: { filename: string; fields: Promise<Record<string, unknown>> }): Promise<T>
-}
-
-/** Receives a film: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
-export async function receiveFilm<T>(
+/** Receives a video: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
+async function receiveVideo(
+  { db, store, maxUploadBytes: maxBytes, addresses }: SubmitDeps,
   { req, res, charge, hold }: Pick<Input<Operation>, 'req' | 'res' | 'charge' | 'hold'>,
-  maxBytes: number,
-  { parameters, url, file }: Receiver<T>,
-): Promise<T> {
+): Promise<{ video: VideoRow; created: boolean }> {
   if (req.is('application/json')) {
     refuseDeclared(req, MAX_JSON_BYTES)
-    return url(await readBody(parseJson, req, res))
+    const asked = UrlBody.parse(await readBody(parseJson, req, res), { error: namingFields })
+    return submitUrl(db, asked.url, addresses.resolve, { ...asked, fetchable: addresses.fetchable })
   }
   hold('uploads')
   await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxBytes, maxBytes)))
   refuseTooLarge(req, maxBytes)
-  if (req.is('multipart/form-data')) return receiveForm(req, (form) => file(form.file, form))
+  if (req.is('multipart/form-data'))
+    return receiveForm(req, ({ file, filename, fields }) =>
+      submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
+    )
   if (req.is(['video/*', 'application/octet-stream'])) {
-    const { filename = '', ...rest } = readParameters(req.originalUrl, parameters) as Record<string, string>
-    return file(req, { filename, fields: Promise.resolve(rest) })
+    const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
+    return submitUpload(db, store, req, { filename, maxBytes, details: () => parsedDetails(rest) })
   }
   throw new AppError(
     'unsupported_media_type',
     'Send JSON with a url, a form with a file, or the video itself (video/*, application/octet-stream).',
   )
-}
-
-/** The bodies that `receiveFilm` takes. */
-export function filmBodies(url: z.ZodType, fields: readonly string[]) {
-  return {
-    'application/json': { schema: url, example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' } },
-    'multipart/form-data': {
-      schema: {
-        type: 'object' as const,
-        required: ['file'],
-        properties: { file: binary, ...Object.fromEntries(fields.map((name) => [name, text])) },
-      },
-    },
-    'application/octet-stream': { schema: binary },
-    'video/*': { schema: binary },
-  }
 }
 
 /** Undefined for a body of unknown length. */

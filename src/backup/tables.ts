@@ -1,7 +1,7 @@
 import pg from 'pg'
 
-/** Rebuilt from the other tables after a restore, or gone after a day: then no backup may keep them for longer. */
-const LEFT_OUT = ['read_models', 'drafts']
+/** Rebuilt from the other tables after a restore. */
+const LEFT_OUT = ['read_models']
 
 export interface Table {
   name: string

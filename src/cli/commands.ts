@@ -39,10 +39,6 @@ export const COMMANDS: readonly CommandEntry[] = [
       'add videos from files or https URLs (adding a source again gives the same video)',
       async () => (await import('./add-videos.ts')).defineAdd,
     ],
-    draft: [
-      'measure an unpublished film against the library of a running service; only its owner sees it',
-      async () => (await import('./draft.ts')).defineDraft,
-    ],
     status: ['show the newest videos, or everything about one', async () => (await import('./videos.ts')).defineStatus],
     retry: [
       'put failed or cancelled videos back into the queue',

@@ -103,25 +103,6 @@ export function answers<Given extends unknown[]>(
   )
 }
 
-/**
- * The key to send to the service at `base`: the given one, or that of the first start. The latter opens this
- * installation, so no address beside its own may see it. `others`: how else a key may be given.
- */
-export function keyFor(
-  base: string,
-  config: Config,
-  { key, url, others = '' }: { key?: string | undefined; url?: string | undefined; others?: string },
-): string {
-  if (key !== undefined) return key
-  if (url !== undefined && base !== config.publicUrl)
-    throw usage(`No key for ${base} is given. Name one with --key${others}.`)
-  try {
-    return readFileSync(join(config.dataDir, 'operator-key'), 'utf8').trim()
-  } catch {
-    throw new CliError("There is no operator's key in DATA_DIR. Give one with --key.")
-  }
-}
-
 export function configOrExit(): Config {
   try {
     return parseConfig(process.env)

@@ -151,7 +151,7 @@ function answerBare(socket: Socket, { status, code, message, more = [], isHead =
 }
 
 /** As the router matches them: without regard to letter case and a slash at the end. */
-const UPLOAD = /^POST (\/api\/(videos|drafts)|\/web\/(videos|drafts)\/file)\/?$/i
+const UPLOAD = /^POST (\/api\/videos|\/web\/videos\/file)\/?$/i
 /** Bytes a second: three uploads at once over a line of 1 Mbit/s. */
 const SLOWEST_UPLOAD = 32 * 1024
 

@@ -42,14 +42,6 @@ export const JOBS = {
     concurrency: ({ cores, modelCalls }) =>
       modelCalls === undefined ? { live: cores, backfill: 1 } : { live: modelCalls * 2, backfill: modelCalls },
   },
-  'measure-draft': {
-    schema: z.strictObject({ draftId: z.string() }),
-    // A queue of its own, one at a time in a process: drafts of many members never hold up the library.
-    queues: { live: 'drafts', backfill: 'drafts' },
-    role: 'ingest',
-    attempts: 5,
-    concurrency: () => ({ live: 1, backfill: 1 }),
-  },
   'remove-media': {
     schema: z.strictObject({ videoId: z.string(), uploadKey: z.string().nullable() }),
     queues: { live: 'housekeeping', backfill: 'housekeeping' },

@@ -25,12 +25,12 @@ export interface FilmDeps {
   films: FilmReads
 }
 
-export const perMeasure = <T extends z.ZodType>(value: T) =>
+const perMeasure = <T extends z.ZodType>(value: T) =>
   Object.fromEntries(MEASURE_NAMES.map((name) => [name, value])) as Record<MeasureName, T>
 export const Measures = z
   .strictObject(perMeasure(z.number().nullable()))
   .meta({ id: 'FilmMeasures', description: 'docs/films.md has the unit and the method of each.' })
-export const Rank = z
+const Rank = z
   .strictObject({ n: z.int(), below: z.int(), same: z.int(), percentile: z.number() })
   .describe('Among the other films that have it: how many are below and equal. Equal ones count half.')
 const missing = z.record(z.string(), z.string()).describe('Why a value is null, by its name.')
@@ -62,9 +62,6 @@ const Shot = z
   .meta({ id: 'Shot' })
 export const ShotsAnswer = z.strictObject({ shots: z.array(Shot), missing }).meta({ id: 'ShotsResponse' })
 
-/** A card, and how fast it would have to be read. */
-export const card = z.strictObject({ t_sec: seconds, seconds, characters: z.int(), per_second: z.number() })
-
 export const Film = z
   .strictObject({
     video_id: z.string(),
@@ -92,7 +89,15 @@ export const Film = z
       .strictObject({
         share: z.number(),
         cards: z.int(),
-        too_fast: z.array(card.extend({ frame_id: z.string() })),
+        too_fast: z.array(
+          z.strictObject({
+            frame_id: z.string(),
+            t_sec: seconds,
+            seconds,
+            characters: z.int(),
+            per_second: z.number().describe('How fast the card would have to be read.'),
+          }),
+        ),
       })
       .describe('At least: text is read from the kept frames alone.'),
   })
@@ -121,7 +126,7 @@ export async function readFilm(deps: FilmDeps, id: string, within: Within = 'lib
 /** What of its frames a film is described by. */
 export type FilmFrame = Pick<ShownFrame, 'id' | 't_sec' | 'kind' | 'shot_sec' | 'on_screen_text' | Lane>
 
-export function toFilm(
+function toFilm(
   own: ShelfFilm,
   { frames, grammar, peers }: { frames: readonly FilmFrame[]; grammar: FilmGrammar; peers: readonly ShelfFilm[] },
 ): PublicFilm {

@@ -70,7 +70,6 @@ interface FileOptions {
 }
 
 type GivenFile = Omit<FormFile, 'fields'> & {
-  accountId: string
   /** Known once the file is read. @throws AppError forbidden without the session's token */
   fields: () => Promise<Record<string, string>>
 }
@@ -186,7 +185,7 @@ function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => 
       requireFormToken(visitor, form)
       return rest
     }
-    return act({ ...given, fields, accountId: visitor.account.id })
+    return act({ ...given, fields })
   }
   return receiveForm(req, upload, { also: ['form'] })
 }

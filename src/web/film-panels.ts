@@ -1,4 +1,4 @@
-import { isTooShort, type SimilarFilm, type Standing, standingText, TOO_SHORT } from '../library/films/comparison.ts'
+import { isTooShort, type SimilarFilm, standingText, TOO_SHORT } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
 import {
   cameraLabel,
@@ -126,7 +126,7 @@ export function standings({
   measures,
   missing,
   standing,
-}: Pick<PublicFilm, 'measures' | 'missing'> & { standing: Partial<Record<MeasureName, Standing | null>> }): Html {
+}: Pick<PublicFilm, 'measures' | 'missing' | 'standing'>): Html {
   const rowOf = (name: MeasureName) => {
     const rank = standing[name]
     const place =
@@ -134,7 +134,7 @@ export function standings({
       html`<svg class="rank" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect
 x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="currentColor"/></svg>`
     const unranked = isTooShort(measures, name) ? TOO_SHORT : 'No other film is ranked by it.'
-    const why = missing[name] ?? missing[`standing.${name}`] ?? unranked
+    const why = missing[name] ?? unranked
     return html`<tr><th scope="row"><a href="/films?sort=${name}">${valueLabel(measureOf(name).label)}</a></th>
 <td>${measured(name, measures)}</td><td>${place}</td>
 <td class="hint">${rank ? standingText(name, rank) : why}</td></tr>`
@@ -173,18 +173,17 @@ export const filmLink = ({ id, title }: { id: string; title: string }, image: st
     image && html`<img src="${smallPicture(image)}" alt="" width="96" height="54" loading="lazy" decoding="async">`
   }${title}</a>`
 
-/** Films that are built alike, each with the reasons. A video of the library can be compared with them. */
+/** Films that are built alike, each with the reasons. */
 export function similarPanel(
-  id: string | null,
-  similar: readonly { film: Pick<SimilarFilm['film'], 'id' | 'title' | 'measures'>; why: SimilarFilm['why'] }[],
-  videos?: ReadonlyMap<string, VideoDocument>,
+  id: string,
+  similar: readonly SimilarFilm[],
+  videos: ReadonlyMap<string, VideoDocument>,
 ): Html | false {
   if (similar.length === 0) return false
   const items = similar.map(({ film, why }) => {
     const reasons = why.map((name) => `${measureOf(name).label} ${measured(name, film.measures)}`).join(', ')
-    return html`<li>${filmLink(film, videos?.get(film.id)?.image_path)} <span class="hint">${reasons}${
-      id !== null && html` · <a href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a>`
-    }</span></li>`
+    return html`<li>${filmLink(film, videos.get(film.id)?.image_path)} <span class="hint">${reasons} · <a
+href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a></span></li>`
   })
   return html`<section><h2>Built like it</h2><ol class="films">${items}</ol></section>`
 }

@@ -65,8 +65,7 @@ function filmsPage({ films, videos, total, without, sort, order, narrowed, next 
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`
-  }
-<a href="/drafts">Score your draft</a></p></header>
+  }</p></header>
 ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
 <form class="sorting" action="/films">${[...narrowed].map(([name, value]) => hidden(name, value))}
 <label>Sort by <select name="sort">${options(measures, sort)}</select></label>

@@ -16,8 +16,8 @@ import { formToken, type Html, html, options, utcTime } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
 
 export const SCOPE_TEXT: Record<Scope, string> = {
-  'saves:read': 'see your saved frames and drafts',
-  'saves:write': 'save and unsave frames, measure drafts',
+  'saves:read': 'see your saved frames',
+  'saves:write': 'save and unsave frames',
   'boards:read': 'see your boards',
   'boards:write': 'create, fill, share and delete boards',
   'videos:write': 'queue, retry and delete videos',

@@ -134,7 +134,6 @@ function accountCorner(page: Page): Html {
     <div class="panel">
       ${person && html`<p class="who" title="Signed in">${person.account.email}</p>`}
       ${link('keys', '/keys', 'Keys and apps')}
-      <a href="/drafts">Your drafts</a>
       <a href="/connect">Connect an assistant</a>
       ${link('docs', '/docs', 'API')}
       <a href="/privacy">Privacy</a>

@@ -12,7 +12,6 @@ import { addExports } from './collections/exports.ts'
 import { connectRouter } from './connect-page.ts'
 import { addConsent } from './consent.ts'
 import { crawlersRouter } from './crawlers.ts'
-import { addDrafts } from './drafts-pages.ts'
 import { entityRouter } from './entity-pages.ts'
 import { filmsRouter } from './films-pages.ts'
 import { frameRouter } from './frame-page.ts'
@@ -50,7 +49,6 @@ const FOR_PEOPLE = [
   addAccountPages,
   addAnalyticsPage,
   addSystemPage,
-  addDrafts,
   addKeyPages,
   addAccountEnd,
 ]

@@ -11,12 +11,6 @@ import { composeAnnotators } from '../vision/compose.ts'
 import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
 
-export interface ConfiguredAnnotator {
-  annotator: Annotator
-  /** The annotator without paid calls; absent when the configured one makes none. */
-  measuringAnnotator?: Annotator
-}
-
 export interface AnnotatorParts {
   config: Pick<Config, 'vision' | 'readingLanguages'>
   db: Db
@@ -34,13 +28,10 @@ export async function openConfiguredAnnotator({
   redis,
   prefix,
   ...given
-}: AnnotatorParts): Promise<ConfiguredAnnotator> {
+}: AnnotatorParts): Promise<Annotator> {
   const measuring = given.measuring ?? openMeasuring(config.readingLanguages)
-  if (!config.vision) return { annotator: measuring }
-  return {
-    annotator: composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix, ...given })),
-    measuringAnnotator: measuring,
-  }
+  if (!config.vision) return measuring
+  return composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix, ...given }))
 }
 
 /** The annotator without a model. Throws a `ConfigError` where the data of a language is missing. */

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { isConnectionLoss } from '../db/client.ts'
+import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { MediaError } from '../errors.ts'
-import { MAX_ATTEMPTS } from '../library/videos/lifecycle.ts'
+import { MAX_ATTEMPTS, recordFailure, recordProgress, refundAttempt } from '../library/videos/lifecycle.ts'
 import type { Logger } from '../logger.ts'
 import { isDiskFull, requireRoom, StorageFull } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -16,7 +16,7 @@ import { findSource, needsYtDlp } from '../video/source/source.ts'
 import type { Platform } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
 
-/* An attempt at a film that came from outside: fetch it, decode it, and say what went wrong. */
+/* An attempt at a video: fetch it, decode it, and say what went wrong. */
 
 /** A video's bytes in the scratch folder, and the title and author that its source gives. */
 interface FetchedSource {
@@ -26,11 +26,12 @@ interface FetchedSource {
 }
 
 export interface AttemptDeps {
+  db: Db
   store: MediaStore
   extract: (options: ExtractOptions) => Promise<Extraction>
   /** Fetches an upload or a URL into `scratchDir`. @throws MediaError with a stable code. */
   fetchSource: (
-    source: Pick<VideoRow, 'uploadKey' | 'sourceUrl' | 'platform'>,
+    video: Pick<VideoRow, 'uploadKey' | 'sourceUrl' | 'platform'>,
     options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
   ) => Promise<FetchedSource>
   maxDurationSec: number
@@ -45,19 +46,6 @@ interface Progress {
   total: number | null
 }
 
-export interface Attempt {
-  id: string
-  /** For the log. */
-  about: object
-  /** Attempts so far, this one included. */
-  attempts: number
-  /** Records progress. False when the work is no longer wanted. */
-  record(progress: Progress): Promise<boolean>
-  /** Takes the attempt back after an outage. */
-  refund(): Promise<unknown>
-  fail(code: string, message: string): Promise<void>
-}
-
 export interface AttemptWork {
   scratchDir: string
   progress: ProgressWriter
@@ -67,47 +55,51 @@ export interface AttemptWork {
 /** Runs one attempt. What cannot succeed fails for good; what may is thrown, for the queue to retry. */
 export async function runAttempt(
   deps: AttemptDeps,
-  attempt: Attempt,
+  video: VideoRow,
   { signal: stop, lastAttempt }: JobContext,
   work: (given: AttemptWork) => Promise<void>,
 ): Promise<void> {
-  if (attempt.attempts > MAX_ATTEMPTS)
-    return attempt.fail(
-      'gave_up',
-      `Processing was interrupted ${MAX_ATTEMPTS} times. The file probably crashes the worker.`,
-    )
+  const { db } = deps
+  const { id, revision } = video
+  if (video.attempts > MAX_ATTEMPTS)
+    return recordFailure(db, {
+      id,
+      revision,
+      code: 'gave_up',
+      message: `Processing was interrupted ${MAX_ATTEMPTS} times. The file probably crashes the worker.`,
+    })
   deps.faultPoint('ingest-begun')
-  const scratchDir = await makeScratch(deps.scratchRoot, attempt.id)
+  const scratchDir = await makeScratch(deps.scratchRoot, id)
   const superseded = new AbortController()
-  const progress = progressWriter(attempt, () => superseded.abort(new Error('superseded')))
+  const progress = progressWriter(db, video, () => superseded.abort(new Error('superseded')))
   try {
     await work({ scratchDir, progress, signal: AbortSignal.any([stop, superseded.signal]) })
   } catch (error) {
     if (superseded.signal.aborted) {
-      deps.logger.info(attempt.about, 'ingest superseded')
+      deps.logger.info({ videoId: id, revision }, 'ingest superseded')
       return
     }
     if (stop.aborted) {
       // A stopping worker hands the job back: that is not the video's failure.
-      await attempt.refund().catch(() => undefined)
+      await refundAttempt(db, id, revision).catch(() => undefined)
       throw error
     }
-    await handleFailure(deps, attempt, { lastAttempt, scratchDir }, error)
+    await handleFailure(deps, video, { lastAttempt, scratchDir }, error)
   } finally {
     await progress.stop()
     await rm(scratchDir, { recursive: true, force: true })
   }
 }
 
-/** Fetches a source and extracts its frames into the scratch folder. */
+/** Fetches a video and extracts its frames into the scratch folder. */
 export async function fetchAndExtract(
   deps: AttemptDeps,
-  from: Parameters<AttemptDeps['fetchSource']>[0],
+  video: VideoRow,
   { scratchDir, progress, signal }: AttemptWork,
 ): Promise<{ source: FetchedSource; extraction: Extraction }> {
   const { extract, fetchSource, faultPoint } = deps
   progress.stage('fetching', 0, null)
-  const source = await fetchSource(from, {
+  const source = await fetchSource(video, {
     scratchDir,
     signal,
     onProgress: (done, total) => progress.stage('fetching', done, total),
@@ -171,13 +163,15 @@ async function waitWhileFull(deps: AttemptDeps, scratchDir: string, refund: () =
 /** Fails the video when no attempt may follow. Otherwise throws again what the queue must retry. */
 async function handleFailure(
   deps: AttemptDeps,
-  { about, fail, ...attempt }: Attempt,
+  { id, revision }: VideoRow,
   { lastAttempt, scratchDir }: { lastAttempt: boolean; scratchDir: string },
   error: unknown,
 ): Promise<void> {
-  const { logger } = deps
+  const { db, logger } = deps
+  const about = { videoId: id, revision }
+  const fail = (code: string, message: string) => recordFailure(db, { id, revision, code, message })
   // The database itself may be unavailable.
-  const refund = () => attempt.refund().catch(() => undefined)
+  const refund = () => refundAttempt(db, id, revision).catch(() => undefined)
   if (!(error instanceof MediaError) && isConnectionLoss(error)) {
     await refund()
     throw error
@@ -207,14 +201,14 @@ type ProgressWriter = ReturnType<typeof progressWriter>
 const PROGRESS_MS = 1_000
 
 /** Writes progress in order, at most once a second, and reports when the work is no longer wanted. */
-function progressWriter({ record }: Pick<Attempt, 'record'>, onSuperseded: () => void) {
+function progressWriter(db: Db, { id, revision }: VideoRow, onSuperseded: () => void) {
   let latest: Progress | undefined
   let writing: Promise<void> = Promise.resolve()
   const write = () => {
     const entry = latest
     writing = writing.then(async () => {
       if (!entry) return
-      const current = await record(entry).catch(() => true)
+      const current = await recordProgress(db, { id, revision, ...entry }).catch(() => true)
       if (!current) onSuperseded()
     })
     return writing

@@ -7,20 +7,19 @@ import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Handlers, RetryAfter } from '../queue/work.ts'
 import type { extractInChild } from '../video/extract/run-extraction.ts'
+import type { Annotator } from '../vision/annotator.ts'
 import { annotateFrames } from './annotate-frames.ts'
-import type { ConfiguredAnnotator } from './annotator.ts'
 import { fetchVideo } from './attempt.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { ingestVideo } from './ingest-video.ts'
-import { measureDraft } from './measure-draft.ts'
 
 export interface HandlerDeps {
   config: Config
   db: Db
   store: MediaStore
   extract: typeof extractInChild
-  annotator: ConfiguredAnnotator
+  annotator: Annotator
   activeAnnotator: () => Promise<AnnotatorTarget>
   logger: Logger
   faultPoint: FaultPoint
@@ -32,29 +31,24 @@ export function scratchRootOf({ dataDir }: Pick<Config, 'dataDir'>): string {
 
 /** The handler of each job in the catalogue. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { config, db, store, extract, logger, faultPoint } = deps
-  const { annotator, measuringAnnotator = annotator } = deps.annotator
-  const attempts = {
-    db,
-    store,
-    extract,
-    fetchSource: fetchVideo({
-      store,
-      ytdlpPath: config.ytdlpPath,
-      maxBytes: config.maxUploadBytes,
-      maxDurationSec: config.maxVideoSec,
-    }),
-    maxDurationSec: config.maxVideoSec,
-    scratchRoot: scratchRootOf(config),
-    logger,
-    faultPoint,
-  }
+  const { config, db, store, extract, annotator, logger, faultPoint } = deps
   return {
     'ingest-video': ingestVideo({
-      ...attempts,
+      db,
+      store,
+      extract,
+      fetchSource: fetchVideo({
+        store,
+        ytdlpPath: config.ytdlpPath,
+        maxBytes: config.maxUploadBytes,
+        maxDurationSec: config.maxVideoSec,
+      }),
+      maxDurationSec: config.maxVideoSec,
+      scratchRoot: scratchRootOf(config),
+      logger,
+      faultPoint,
       annotatorVersion: async () => (await deps.activeAnnotator()).version,
     }),
-    'measure-draft': measureDraft({ ...attempts, annotator: measuringAnnotator }),
     'annotate-frames': annotateFrames({
       db,
       store,

@@ -1,38 +1,26 @@
 import { readFile } from 'node:fs/promises'
-import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { frameIdOf } from '../library/ids.ts'
 import { recordExtraction } from '../library/videos/extraction.ts'
-import { beginVideo, recordFailure, recordProgress, refundAttempt } from '../library/videos/lifecycle.ts'
+import { beginVideo } from '../library/videos/lifecycle.ts'
 import { imageKeysOf, loopKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction } from '../video/extract/extract.ts'
-import { type Attempt, type AttemptDeps, type AttemptWork, fetchAndExtract, runAttempt, untilRoom } from './attempt.ts'
+import { type AttemptDeps, type AttemptWork, fetchAndExtract, runAttempt, untilRoom } from './attempt.ts'
 
 export interface IngestDeps extends AttemptDeps {
-  db: Db
   /** The annotator whose answers complete the video. */
   annotatorVersion: () => Promise<string>
 }
 
 /** Turns a queued video into frames: fetch, extract in a child process, store the images, record all in one step. */
 export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
-  const { db } = deps
   return async ({ videoId, revision }, context) => {
     await untilRoom(deps)
-    const video = await beginVideo(db, videoId, revision)
+    const video = await beginVideo(deps.db, videoId, revision)
     if (!video) return
-    const at = { id: videoId, revision }
-    const attempt = {
-      id: videoId,
-      about: { videoId, revision },
-      attempts: video.attempts,
-      record: (progress: Parameters<Attempt['record']>[0]) => recordProgress(db, { ...at, ...progress }),
-      refund: () => refundAttempt(db, videoId, revision),
-      fail: (code: string, message: string) => recordFailure(db, { ...at, code, message }),
-    }
-    await runAttempt(deps, attempt, context, (work) => ingest(deps, video, work))
+    await runAttempt(deps, video, context, (work) => ingest(deps, video, work))
   }
 }
 

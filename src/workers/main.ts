@@ -16,7 +16,7 @@ import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type RunningWorker, startWorker } from '../queue/work.ts'
 import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
-import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
+import { openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
 import { tellStep } from './fault-point.ts'
@@ -58,8 +58,6 @@ export interface OpenWorker {
 }
 
 const MINUTE = 60_000
-/** How soon a draft is begun. */
-const DRAFTS_MS = 1_000
 
 /** Wires and starts a worker process. */
 export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
@@ -68,12 +66,12 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const queues = openQueues({ url: redisUrl, prefix, logger })
   const store = options.store ?? openMediaStore(config)
   await sweepScratch(scratchRootOf(config))
-  const annotator: ConfiguredAnnotator = options.annotator
-    ? { annotator: options.annotator }
-    : await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring })
+  const annotator =
+    options.annotator ??
+    (await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring }))
   await seedTechniques(db, TECHNIQUE_SEED)
-  if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
-  const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator.annotator
+  if (roles.includes('annotate')) await publish(annotator, { db, queues, logger })
+  const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator
 
   const deps = { config, db, queues, store, annotator, activeAnnotator, logger, faultPoint: tellStep }
   const handlers = createHandlers({ ...deps, extract: options.extract ?? extractInChild })
@@ -91,9 +89,8 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     ...(projection ? [dispatchConsumer(deps), ...projection.consumers] : []),
     ...(webhooks ? [webhooks.consumer] : []),
   ].map((consumer) => startConsumer({ db, url: databaseUrl, logger, pollMs: options.pollMs }, consumer))
-  const { reconcileMs = MINUTE / 2, pollMs = DRAFTS_MS } = options
-  const periodic =
-    projection && webhooks ? startPeriodicTasks({ ...deps, reconcileMs, pollMs, projection, webhooks }) : []
+  const { reconcileMs = MINUTE / 2 } = options
+  const periodic = projection && webhooks ? startPeriodicTasks({ ...deps, reconcileMs, projection, webhooks }) : []
 
   return {
     metrics: metrics.text,
@@ -108,7 +105,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       await Promise.race([Promise.all(ends), sleep(deadlineMs, undefined, { ref: false })])
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
-      if (!options.annotator) await annotator.annotator[Symbol.asyncDispose]()
+      if (!options.annotator) await annotator[Symbol.asyncDispose]()
       await queues[Symbol.asyncDispose]()
       await db.$client.end()
     },

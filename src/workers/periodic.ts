@@ -1,7 +1,6 @@
 import { findHeldBack } from '../events/read.ts'
 import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
-import { sweepDrafts } from '../library/films/drafts.ts'
 import { backfillGrammar } from '../library/films/films.ts'
 import { finishMoves } from '../library/techniques/vocabulary.ts'
 import { checkFiles, freeUnfinished } from '../library/videos/storage.ts'
@@ -10,7 +9,6 @@ import type { MediaStore } from '../media/media-store.ts'
 import { recountAnalytics } from '../projections/analytics.ts'
 import { type ReconcileDeps, reconcileJobs } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
-import { enqueueDrafts } from './measure-draft.ts'
 import type { OpenProjection } from './projection.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -23,18 +21,15 @@ interface TaskDeps extends ReconcileDeps {
   projection: OpenProjection
   webhooks: Webhooks
   reconcileMs: number
-  pollMs: number
   faultPoint: FaultPoint
 }
 
 export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
-  const { db, store, logger, projection, webhooks, reconcileMs, pollMs, faultPoint } = deps
+  const { db, store, logger, projection, webhooks, reconcileMs, faultPoint } = deps
   const countAnalytics = (signal: AbortSignal) =>
     recountAnalytics(db, { signal, beforeCommit: () => faultPoint('analytics-counted') })
   return [
     repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) => reconcileJobs(deps, signal)),
-    repeatEvery(pollMs, 'enqueue drafts', logger, () => enqueueDrafts(deps)),
-    repeatEvery(5 * MINUTE, 'delete old drafts', logger, () => sweepDrafts(db, store)),
     repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
     repeatEvery(reconcileMs, 'finish moves of techniques', logger, (signal) => finishMoves(db, signal)),
     repeatEvery(MINUTE, 'check the event log', logger, async () => {

@@ -139,11 +139,9 @@ describe('the four endpoints of the specification', () => {
       'The request body is not valid: frameId: is required and must be a text; unknown: more; allowed are frameId',
     )
     const operator = await seedAccount(api.db, { role: 'operator', scopes: ['videos:write'] })
-    for (const path of ['/api/videos', '/api/drafts']) {
-      const body = { url: 'https://example.org/x.mp4', colour: 'red' }
-      const { json } = await api.call(path, { method: 'POST', key: path.endsWith('drafts') ? key : operator.key, body })
-      expect([path, json.message]).toEqual([path, expect.stringMatching(/unknown: colour; allowed are .*url/)])
-    }
+    const video = { url: 'https://example.org/x.mp4', colour: 'red' }
+    const { json } = await api.call('/api/videos', { method: 'POST', key: operator.key, body: video })
+    expect(json.message).toMatch(/unknown: colour; allowed are .*url/)
     for (const body of ['null', '"x"', 'frameId=x'])
       expect((await save(body, { 'content-type': 'application/json' })).json.message).toContain('Send a JSON object.')
     const broken = await fetch(`${api.url}/api/boards`, {

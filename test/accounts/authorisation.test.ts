@@ -14,7 +14,7 @@ import { createBoard } from '../../src/library/collections/boards.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type Access, PAGES } from './routes-of-pages.ts'
-import { seedAccount, seedDraft, seedFrames } from './seed-frames.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
 
 const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`
 const accessOf = ({ scope, keyOptional }: Operation): Access =>
@@ -29,13 +29,11 @@ const BODIES: Record<string, (place: Place) => unknown> = {
   'POST /api/favourites': ({ frameId }) => ({ frameId }),
   'POST /api/boards': () => ({ name: 'mine' }),
   'PATCH /api/boards/:id': () => ({ name: 'renamed' }),
-  'POST /api/drafts': () => ({ url: 'https://example.org/cut.mp4' }),
   'POST /api/boards/:id/frames': ({ frameId }) => ({ frameIds: [frameId] }),
 }
 
 interface Place {
   boardId: string
-  draftId?: string
   frameId: string
 }
 
@@ -44,7 +42,6 @@ const ON_EVERY_PLAN = [
   'DELETE /api/boards/:id',
   'DELETE /api/boards/:id/frames/:frameId',
   'DELETE /api/boards/:id/share',
-  'DELETE /api/drafts/:id',
   'DELETE /api/favourites/:frameId',
   'GET /api/boards/:id/export',
   'GET /api/boards/:id/timeline.:format',
@@ -75,7 +72,6 @@ async function send(
 ) {
   const [method, path] = route.split(' ') as [string, string]
   const at = path
-    .replace(/^\/api\/drafts\/:id/, `/api/drafts/${place?.draftId ?? 'none'}`)
     .replace(/^\/api\/boards\/:id/, `/api/boards/${place?.boardId ?? 'none'}`)
     .replace(':frameId', place?.frameId ?? 'none')
     .replace(':format', 'csv')
@@ -133,7 +129,7 @@ describe('guarded routes', () => {
     const accountId = owner.account.id
     const { frameIds } = await seedFrames(db, { count: 1 })
     const board = await createBoard(db, { accountId, name: 'mine' })
-    const place = { boardId: board.id, frameId: frameIds[0]!, draftId: await seedDraft(db, accountId) }
+    const place = { boardId: board.id, frameId: frameIds[0]! }
     const broken = route.startsWith('GET') ? undefined : '{broken'
 
     const revoked = await createKey(db, { accountId, name: 'revoked', scopes: [scope] })
@@ -157,8 +153,7 @@ describe('guarded routes', () => {
       const free = await seedAccount(db, { plan: 'free', scopes: [scope] })
       if (ON_EVERY_PLAN.includes(route)) {
         const own = await createBoard(db, { accountId: free.account.id, name: 'kept' })
-        const draftId = await seedDraft(db, free.account.id)
-        const answer = await send(route, { key: free.key, place: { ...place, boardId: own.id, draftId } })
+        const answer = await send(route, { key: free.key, place: { ...place, boardId: own.id } })
         expect([route, answer.status]).toEqual([route, 200])
       } else {
         const refused = await send(route, { key: free.key, place, body: broken })
@@ -176,11 +171,11 @@ describe('guarded routes', () => {
     if (broken && BODIES[route]) expect((await send(route, { key: owner.key, body: broken })).status).toBe(400)
 
     const body = BODIES[route]?.(place)
-    if (/\/api\/(boards|drafts)\/:id/.test(route)) {
+    if (/\/api\/boards\/:id/.test(route)) {
       const stranger = await seedAccount(db, { scopes: [scope] })
       const [theirs, none] = [
         await send(route, { key: stranger.key, place, body }),
-        await send(route, { key: stranger.key, place: { ...place, boardId: 'never', draftId: 'never' }, body }),
+        await send(route, { key: stranger.key, place: { ...place, boardId: 'never' }, body }),
       ]
       expect(theirs.status).toBe(404)
       expect(theirs).toEqual(none)

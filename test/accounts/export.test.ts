@@ -12,7 +12,7 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { frames } from '../library/support.ts'
 import { openStores, type Stores } from '../support/stores.ts'
-import { seedDraft, seedFrames } from './seed-frames.ts'
+import { seedFrames } from './seed-frames.ts'
 
 let stores: Stores
 const dataDir = mkdtempSync(join(tmpdir(), 'frames-export-'))
@@ -53,12 +53,10 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const old = { accountId: ann.id, boardId: deleted.id }
   await pinFrames(db, { ...old, frameIds: frameIds.slice(0, 2), note: 'no more' })
   await deleteBoard(db, old)
-  for (const accountId of [ann.id, bob.id]) await seedDraft(db, accountId)
 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
   expect([code, stderr]).toEqual([0, ''])
   const kept = JSON.parse(stdout)
-  expect(kept.drafts).toMatchObject([{ title: 'a cut', state: 'failed', film: null }])
   expect(Object.keys(kept)).toEqual([
     ...[
       'account',
@@ -69,7 +67,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'stored_answers',
       'removed_saves',
       'deleted_boards',
-      'drafts',
       'saves',
       'boards',
       'events',
@@ -102,7 +99,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'accounts',
       'api_keys',
       'boards',
-      'drafts',
       'events',
       'grants',
       'idempotency_keys',
@@ -120,7 +116,6 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
       union all select 1 from removed_saves where account_id = $1
-      union all select 1 from drafts where account_id = $1
       union all select 1 from sign_in_links where email = $2`,
     [ann.id, email],
   )

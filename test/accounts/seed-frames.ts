@@ -67,13 +67,3 @@ export async function seedAccount(
   const { key, record } = await createKey(db, { accountId: account.id, name: 'test', scopes })
   return { account, key, record }
 }
-
-/** A draft that is measured no more. */
-export async function seedDraft(db: Db, accountId: string): Promise<string> {
-  const { rows } = await db.$client.query(
-    `insert into drafts (id, account_id, title, state, expires_at)
-     values (md5(random()::text), $1, 'a cut', 'failed', now() + interval '1 day') returning id`,
-    [accountId],
-  )
-  return rows[0].id
-}

@@ -13,7 +13,6 @@ import { openBooks } from '../../src/library/annotator/vision-spending.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
-import { settleDraft, submitDraftAddress } from '../../src/library/films/drafts.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
 import { requestReannotation } from '../../src/library/frames/reannotation.ts'
@@ -25,7 +24,6 @@ import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
-import { findSource } from '../../src/video/source/source.ts'
 import { openWebhooks } from '../../src/workers/webhooks.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { untilReadable } from '../support/stores.ts'
@@ -56,7 +54,6 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
   await describe(db, accountId, video)
   await cutIntoShots(db, video.id)
   await payForModel(db, video)
-  await measureDraft(db, media, accountId)
   const dead = await failForGood(db)
   await recountAnalytics(db)
   return { accountId, videoId: video.id, frameIds: video.frameIds, session, dead }
@@ -116,12 +113,6 @@ async function payForModel(db: Db, { id, frameIds }: { id: string; frameIds: str
   await call.settle({ model: RULES.model, frameIds: frameIds.slice(0, 1), ...usage, outcome: 'ok' })
   const key = { imageSha256: 'a'.repeat(64), model: RULES.model, promptVersion: 'p1' }
   await answerCache(db).set(key, { caption: 'An airship, paid for.' } as never)
-}
-
-async function measureDraft(db: Db, media: MediaStore, accountId: string): Promise<void> {
-  const addresses = { resolve: findSource, fetchable: () => undefined }
-  const { id } = await submitDraftAddress(db, addresses, { accountId, url: 'https://example.org/cut.mp4' })
-  await settleDraft(db, media, id, { code: 'not_found', message: 'It is not there.' })
 }
 
 /** An event that a consumer gave up, and one that a receiver refused ten times. */

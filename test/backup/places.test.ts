@@ -69,12 +69,12 @@ async function tablesOfSchema(): Promise<string[]> {
   return tables.map(getTableName)
 }
 
-test('a backup holds every table of the schema but the read model’s state and drafts, which end in a day', async () => {
+test('a backup holds every table of the schema but the read model’s state', async () => {
   using folder = openFolder()
   const place = openDiskStore(folder.path)
   const { backup } = await backUp(place)
   const { tables } = await readManifest(place, backup)
-  const expected = (await tablesOfSchema()).filter((name) => !['read_models', 'drafts'].includes(name))
+  const expected = (await tablesOfSchema()).filter((name) => name !== 'read_models')
   expect(expected).toEqual(expect.arrayContaining(['webhook_deliveries', 'analytics_uses']))
   expect(tables.map(({ table }) => table).toSorted()).toEqual(expected.toSorted())
 })
@@ -105,7 +105,7 @@ test('a backup of a library at rest is that library, by row and by file; a secon
   const files = openDiskStore(target.path)
   expect(await restore(to, store, { media: files })).toMatchObject({ images: 37 })
   expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
-  expect(await emptyTables(to)).toEqual(['drafts'])
+  expect(await emptyTables(to)).toEqual([])
   expect(await filesOf(files)).toEqual(await filesOf(media))
   const [next] = await queryAt(to, `select nextval(pg_get_serial_sequence('events', 'seq'))::int as n`)
   const [last] = await queryAt(to, 'select max(seq)::int as n from events')

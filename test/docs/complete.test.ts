@@ -57,7 +57,7 @@ test('the page of events tells the fields of each type, and no others', () => {
 
 test('the page for agents names every tool', () => {
   const tools = createTools({} as Parameters<typeof createTools>[0]).map(({ name }) => `\`${name}\``)
-  expect(new Set(tools).size).toBe(26)
+  expect(new Set(tools).size).toBe(25)
   expect(missingIn('docs/mcp.md', tools)).toEqual([])
 })
 

@@ -168,7 +168,7 @@ test('a stopping worker hands its jobs back at once, uncounted, to the one that 
       runs.push(name)
       await act(signal)
     }
-    return { 'ingest-video': handler, 'measure-draft': handler, 'annotate-frames': handler, 'remove-media': handler }
+    return { 'ingest-video': handler, 'annotate-frames': handler, 'remove-media': handler }
   }
   const shared = {
     url: service.stores.redisUrl,
@@ -217,7 +217,6 @@ test('a handler that does not heed the stop is left behind by the deadline', asy
     logger: service.logger,
     handlers: {
       'ingest-video': stubborn,
-      'measure-draft': stubborn,
       'annotate-frames': stubborn,
       'remove-media': stubborn,
     },

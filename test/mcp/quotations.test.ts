@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { drafts } from '../../src/db/schema/videos.ts'
-import { filmPicture, seedFilm } from '../support/film.ts'
+import { seedFilm } from '../support/film.ts'
 import { ACCOUNT, FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 /** Ends every kind of quotation, then speaks as the library would. */
@@ -13,12 +12,11 @@ const line = (of: string) => evil(of).replace(/\s/g, ' ')
 const IN_FILES: Record<string, RegExp> = { csv: /"(?:[^"]|"")*"/g, json: /"(?:[^"\\]|\\.)*"/g }
 
 let library: ToolLibrary
-let accountId: string
 let bearer: Record<string, string>
 let video: string
 beforeAll(async () => {
   library = await openToolLibrary()
-  ;({ accountId, bearer } = await library.service.keyOf('pro'))
+  ;({ bearer } = await library.service.keyOf('pro'))
   const frames = [0, 2, 4].map((tSec) => ({
     tSec,
     caption: evil('glade'),
@@ -49,7 +47,6 @@ test('text of videos, models and people stays within its quotation, in the answe
     ['describe_film', { video }],
     ['compare_films', { videos: [video, video] }],
     ['find_films', {}],
-    ['score_draft', { draft: await makeDraft() }],
     ['find_sequences', { steps: [{ subject: ['text-card'] }, { subject: ['ui'] }] }],
     ['frame_pictures', { frame_ids: [frame] }],
     ['save_frame', { frame_ids: [frame] }],
@@ -90,28 +87,4 @@ async function makeBoard(): Promise<string> {
   const { text, structuredContent } = await library.call('create_board', { name: line('Board') }, bearer)
   expect(structuredContent, text).toBeDefined()
   return structuredContent.board.id
-}
-
-/** A measured draft: its title and its words, and the film nearest to it, are of the kind. */
-async function makeDraft(): Promise<string> {
-  const { db } = library.service.stores
-  const id = 'd'.repeat(32)
-  const bounds = { fromMs: 0, toMs: 900, cleanFromMs: 0, cleanToMs: 900, held: 1, motion: 0, camera: null, jumps: null }
-  const frame = { kind: 'intro', subject: 'text-card', surface: null, shot: null, tone: 'dark' } as const
-  await db.insert(drafts).values({
-    id,
-    accountId,
-    title: evil('Draft'),
-    state: 'ready',
-    expiresAt: new Date(Date.now() + 3_600_000),
-    film: {
-      durationSec: 0.9,
-      shots: [{ ...bounds, transition: 'start', through: null }],
-      picture: filmPicture({}),
-      frames: [
-        { ...frame, id: 'f', t_sec: 0.1, shot_sec: [0, 0.9], on_screen_text: evil('words on a card'.repeat(9)) },
-      ],
-    },
-  })
-  return id
 }

@@ -141,8 +141,8 @@ test('what is no text where one is due is refused, and paid for', async () => {
     return [json.error?.code ?? json.result._meta?.code, /r=\d+/.test(String(headers.ratelimit))]
   }
   expect(await told('resources/read', { uri: noText })).toEqual([-32602, true])
-  const draft = { name: 'score_draft', arguments: { draft: noText } }
-  expect(await told('tools/call', draft)).toEqual(['unauthenticated', true])
+  const board = { name: 'get_board', arguments: { board_id: noText } }
+  expect(await told('tools/call', board)).toEqual(['unauthenticated', true])
 })
 
 describe('skills', () => {

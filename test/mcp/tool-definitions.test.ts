@@ -121,7 +121,7 @@ describe('thrift (o200k tokens)', () => {
   test('the list is at most 5,000 with a key and 2,700 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]
-    expect([open.length, all.length]).toEqual([6, 23])
+    expect([open.length, all.length]).toEqual([6, 22])
     // Hosts with the gallery keep `_meta` and its tool from their model. Others show 135 tokens more.
     const isTold = ({ _meta }: { _meta?: { ui: { visibility?: string[] } } }) => !_meta?.ui.visibility
     const told = (tools: object[]) =>
@@ -154,7 +154,7 @@ describe('definitions', () => {
         destructiveHint: expect.any(Boolean),
         idempotentHint: expect.any(Boolean),
         // It fetches what others publish.
-        openWorldHint: ['add_video', 'score_draft'].includes(tool.name),
+        openWorldHint: tool.name === 'add_video',
       })
       for (const schema of [definition.inputSchema, definition.outputSchema!]) {
         expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
@@ -170,7 +170,6 @@ describe('definitions', () => {
   test.each([
     ['create_board', { name: 'Openings', another: true }, 'Check first, because a repeat acts again.'],
     ['update_board', { board_id: 'Openings', share: 'new_link' }, 'Check first, because a repeat acts again.'],
-    ['score_draft', { draft: 'https://example.com/draft.mp4' }, 'Check first, because a repeat acts again.'],
     ['save_frame', { frame_ids: ['some-0'] }, 'Repeating the call is safe.'],
   ])('past its deadline %s says what a repeat does', async (name, args, said) => {
     const tools = service.tools.map((tool) => ({ ...tool, run: () => new Promise<never>(() => undefined) }))

@@ -26,7 +26,6 @@ export const ACCOUNT = [
   'export_board',
   'pin_frame',
   'unpin_frame',
-  'score_draft',
 ]
 
 export const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })

@@ -47,15 +47,6 @@ test('without a service a command is unavailable, which is another exit code tha
   })
 })
 
-test('the key of the first start is sent to no other service', () => {
-  const elsewhere = ['--url', 'http://127.0.0.1:1']
-  const refusal = 'No key for http://127.0.0.1:1 is given. Name one with --key'
-  expect(framesWith({ FRAMES_KEY: '' }, 'draft', 'cut.mp4', ...elsewhere)).toMatchObject({
-    code: 2,
-    stderr: `${refusal} or FRAMES_KEY.\n`,
-  })
-})
-
 test('a store that does not answer is told with its address, a wrong setting with what it may be', () => {
   const away = { DATABASE_URL: 'postgres://x:y@127.0.0.1:1/x', REDIS_URL: 'redis://127.0.0.1:1' }
   expect(framesWith(away, 'status')).toMatchObject({

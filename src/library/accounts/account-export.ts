@@ -72,11 +72,6 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
                  array(select note from board_items where board_id = b.id and note is not null) as notes
             from boards b where account_id = ${id} and not ${PRESENT} order by deleted_at, id`,
     ),
-    drafts: whole(
-      tx,
-      sql`select id, title, source_url, state, failure_message, film, created_at, expires_at
-            from drafts where account_id = ${id} order by created_at`,
-    ),
     saves: savesOf(tx, id),
     boards: boardsOf(tx, id),
     events: eventsOf(tx, id, publicUrl),

@@ -9,7 +9,6 @@ import {
   sessions,
   signInLinks,
 } from '../../db/schema/accounts.ts'
-import { drafts } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
@@ -139,7 +138,6 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
     await tx.delete(grants).where(eq(grants.accountId, accountId))
     await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
-    await tx.delete(drafts).where(eq(drafts.accountId, accountId))
   })
 }
 

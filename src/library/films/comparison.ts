@@ -1,5 +1,5 @@
 import type { ShelfFilm } from './films.ts'
-import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, quantile } from './measures.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf } from './measures.ts'
 
 /** Where a film stands among others by one measure. */
 export interface Standing {
@@ -52,7 +52,7 @@ export function standingOf(film: ShelfFilm, shelf: readonly ShelfFilm[]): Partia
 }
 
 /** Below this number of films nothing is called unusual. */
-export const LEAST_FILMS = 4
+const LEAST_FILMS = 4
 const UNUSUAL = 0.15
 
 /** What is unusual about a film, most unusual first: "slower than 14 of 17". */
@@ -77,20 +77,17 @@ export type View = (typeof VIEWS)[number]
 
 type Scores = Partial<Record<MeasureName, number>>
 
-/** The middle of the library by one measure, and its robust deviation: the median one times 1.4826, or the floor. */
-function scaleOf(shelf: readonly ShelfFilm[], name: MeasureName) {
-  const values = Float64Array.from(shelf.flatMap(({ measures }) => comparable(measures, name) ?? []))
-  const center = medianOf(values)
-  const spread = medianOf(values.map((value) => Math.abs(value - center)))
-  return { name, n: values.length, center, deviation: Math.max(1.4826 * spread, measureOf(name).floor) }
-}
-
 /**
- * The distance of a film from the middle of the library in robust deviations. At most 3: one odd measure must not hide
- * the others.
+ * The distance of a film from the middle of the library in robust deviations: the median one times 1.4826, or the
+ * floor. At most 3: one odd measure must not hide the others.
  */
 function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (film: ShelfFilm) => Scores {
-  const scales = names.map((name) => scaleOf(shelf, name))
+  const scales = names.map((name) => {
+    const values = Float64Array.from(shelf.flatMap(({ measures }) => comparable(measures, name) ?? []))
+    const center = medianOf(values)
+    const spread = medianOf(values.map((value) => Math.abs(value - center)))
+    return { name, center, deviation: Math.max(1.4826 * spread, measureOf(name).floor) }
+  })
   return ({ measures }) => {
     const scores: Scores = {}
     for (const { name, center, deviation } of scales) {
@@ -99,30 +96,6 @@ function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (fi
     }
     return scores
   }
-}
-
-/** The measures by which a film is farthest from the middle of the library, in robust deviations. */
-export function farthestOf(
-  { measures }: ShelfFilm,
-  shelf: readonly ShelfFilm[],
-  most: number,
-): { name: MeasureName; value: number; usual: number; apart: number }[] {
-  return MEASURE_NAMES.filter((name) => !measureOf(name).echo)
-    .flatMap((name) => {
-      const [{ n, center, deviation }, own] = [scaleOf(shelf, name), comparable(measures, name)]
-      if (own === null || n < LEAST_FILMS) return []
-      const usual = measureOf(name).log ? Math.max(0, Math.exp(center) - 0.05) : center
-      return { name, value: measures[name]!, usual: round(usual), apart: round(Math.abs(own - center) / deviation) }
-    })
-    .sort((one, other) => other.apart - one.apart)
-    .slice(0, most)
-}
-
-/** Between which values four in five films of the library lie; null where too few have the measure. */
-export function usualRange(name: MeasureName, shelf: readonly ShelfFilm[]): { low: number; high: number } | null {
-  const values = shelf.flatMap(({ measures }) => measures[name] ?? [])
-  if (values.length < LEAST_FILMS) return null
-  return { low: quantile(values, 0.1)!, high: quantile(values, 0.9)! }
 }
 
 function medianOf(values: Float64Array): number {

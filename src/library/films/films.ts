@@ -23,7 +23,7 @@ export async function recordFilm(
 }
 
 /** The shots that an extraction found, as films have them. */
-export function toFilmShots(found: Extraction['shots']): FilmShot[] {
+function toFilmShots(found: Extraction['shots']): FilmShot[] {
   return found.map(({ startMs, endMs, ...shot }) => ({ ...shot, cleanFromMs: startMs, cleanToMs: endMs }))
 }
 

@@ -151,7 +151,6 @@ export function measureFilm(shots: readonly FilmShot[], durationSec: number, pic
 
 const LEAST_SHOTS = 3
 const SOUND = { loudness: null, loudness_range: null, true_peak: null, silence_share: null } as const
-export const SOUND_NAMES = Object.keys(SOUND) as SoundMeasure[]
 const NOT_MEASURED = {
   held_share: null,
   longest_hold_sec: null,

@@ -3,14 +3,14 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { lockMedia, mayRemoveMedia } from './videos.ts'
 
-/** Younger files may belong to a job, an upload or a draft that has not written its rows yet. */
-export const SPARE_MS = 60 * 60 * 1_000
+/** Younger files may belong to a job or an upload that has not written its rows yet. */
+const SPARE_MS = 60 * 60 * 1_000
 const BATCH = 1_000
 const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** Frees what killed processes left of files under way, once it is a day old. */
 export async function freeUnfinished(store: MediaStore, { now = Date.now() } = {}): Promise<void> {
-  for (const folder of ['uploads/', 'drafts/']) await store.freeUnfinished?.(folder, new Date(now - DAY_MS))
+  await store.freeUnfinished?.('uploads/', new Date(now - DAY_MS))
 }
 
 /** Compares the media store with the database, both ways. `remove` as in `checkFiles`. */

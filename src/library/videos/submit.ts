@@ -93,7 +93,7 @@ export async function submitUpload(
   db: Db,
   store: MediaStore,
   body: Readable,
-  { filename, ...options }: Omit<FileOptions<SubmissionDetails>, 'key'> & { filename: string },
+  { filename, ...options }: Omit<FileOptions, 'key'> & { filename: string },
 ): Promise<{ video: VideoRow; created: boolean }> {
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
@@ -112,23 +112,23 @@ export async function submitUpload(
   return { video, created }
 }
 
-interface FileOptions<Details> {
+interface FileOptions {
   /** Of the media store. */
   key: string
   maxBytes: number
   /** Called once the bytes are stored, because a form may send its fields after the file. */
-  details: () => Details | Promise<Details>
+  details: () => SubmissionDetails | Promise<SubmissionDetails>
 }
 
 /**
  * Streams a file into the media store.
  * @throws AppError payload_too_large, invalid_request for an empty file; then nothing of it is kept
  */
-export async function storeFile<Details>(
+async function storeFile(
   store: MediaStore,
   body: Readable,
-  { key, maxBytes, details }: FileOptions<Details>,
-): Promise<{ sha256: string; details: Details }> {
+  { key, maxBytes, details }: FileOptions,
+): Promise<{ sha256: string; details: SubmissionDetails }> {
   const hash = createHash('sha256')
   const hashed = through(body, (chunk) => hash.update(chunk))
   const { bytes } = await store.put(key, hashed, 'application/octet-stream', { maxBytes })
@@ -197,19 +197,6 @@ export async function submitUrl(
   resolve: AddressRules['resolve'],
   { fetchable, ...details }: SubmissionDetails & Pick<AddressRules, 'fetchable'>,
 ): Promise<{ video: VideoRow; created: boolean }> {
-  const { title, ...source } = resolveAddress(url, { resolve, fetchable })
-  return submitVideo(db, {
-    sourceKey: source.key,
-    sourceUrl: source.canonicalUrl,
-    uploadKey: null,
-    platform: source.platform,
-    fallbackTitle: title,
-    details,
-  })
-}
-
-/** The source behind an address, and a title from it. @throws AppError invalid_request as `submitUrl` */
-export function resolveAddress(url: string, { resolve, fetchable }: AddressRules): ResolvedSource & { title: string } {
   const source = resolve(url)
   if (!source)
     throw invalid(
@@ -218,11 +205,18 @@ export function resolveAddress(url: string, { resolve, fetchable }: AddressRules
     )
   const refusal = fetchable(source)
   if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
-  return { ...source, title: titleFromUrl(toShownAddress(source.canonicalUrl)) }
+  return submitVideo(db, {
+    sourceKey: source.key,
+    sourceUrl: source.canonicalUrl,
+    uploadKey: null,
+    platform: source.platform,
+    fallbackTitle: titleFromUrl(toShownAddress(source.canonicalUrl)),
+    details,
+  })
 }
 
 /** `my-launch_film.mp4` → `my launch film`. */
-export function titleFromFilename(filename: string): string {
+function titleFromFilename(filename: string): string {
   const base = filename.split(/[\\/]/).at(-1) ?? ''
   return cleanText(base.replace(/\.[a-z0-9]{1,5}$/i, '').replace(/[_-]+/g, ' '), 300) || 'Untitled'
 }
