@@ -119,8 +119,6 @@ const selfJoin = (db: Db, { subject, surface }: { subject: string; surface: stri
       and b.t_ms > a.t_ms and b.t_ms <= a.t_ms + 3000 order by b.t_ms limit 1) b on true
     where a.subject = ${subject} order by a.added_ms desc limit 20`)
 
-const SEEN = { camera: 'static' as const, jumps: [] }
-
 /** Invented shots for every video. */
 async function seedFilms(db: Db): Promise<void> {
   const { rows } = await db.execute<{ id: string }>(sql`select id from videos order by id`)
@@ -142,7 +140,6 @@ async function seedFilms(db: Db): Promise<void> {
         through: null,
         held: random(),
         motion: 40,
-        ...SEEN,
       }
     })
     const some = (most: number) => Math.round(random() * most * 1000) / 1000
@@ -157,9 +154,8 @@ async function seedFilms(db: Db): Promise<void> {
       ...{ luma_spread: some(80), contrast: some(60), colour: some(30), blue_cast: some(10), red_cast: some(10) },
     }
     const sound = { loudness: -some(30), loudness_range: some(20), true_peak: -some(9), silence_share: some(1) }
-    const beat = { tempo_bpm: 60 + some(120), cuts_on_beats: some(1), cuts_on_beats_by_chance: some(1) }
     const picture = {
-      measures: { ...measures, ...sound, ...beat },
+      measures: { ...measures, ...sound },
       noSound: null,
       arcs: { motion: even, luma: even, u: even, v: even },
     }

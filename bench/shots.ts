@@ -6,18 +6,14 @@ import type { About } from './support/bench.ts'
 import { type Clip, defaultFolder, loadClips } from './support/clips.ts'
 import { KINDS } from './support/film-kinds.ts'
 import { kindOf, makeFilms, parseSource } from './support/films.ts'
-import { loadSpans } from './support/labelled-frames.ts'
 import {
   cpuSeconds,
   extentOf,
   f1,
   figuresOf,
-  findJumps,
   findOurs,
   findScdet,
   fixed,
-  GAP,
-  type JumpScore,
   precision,
   recall,
   type Score,
@@ -33,7 +29,7 @@ export const about: About = {
     'within two frames, a gradual transition when the boundary lies inside it or within two frames of it. The ' +
     'detector was tuned on the clips of `../shared/videos`, so their figure is an upper one. `--made` with clips of ' +
     'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. CPU counts ' +
-    'decoding, too. Extents are those of mixed frames. Jumps are made by 15 frames taken out of filmed spans.',
+    'decoding, too. Extents are those of mixed frames.',
   against: "known transitions, and ffmpeg's `scdet` on the same clips.",
   figures: [
     { what: 'F1, all clips', at: ['f1'], atLeast: 0.9 },
@@ -42,7 +38,6 @@ export const about: About = {
     { what: 'mean overlap of gradual transitions', at: ['extent', 'mean_iou'] },
     { what: 'F1 where half overlaps', at: ['extent', 'f1_at_half'] },
     { what: 'F1 where three quarters overlap', at: ['extent', 'f1_at_three_quarters'] },
-    { what: 'jumps found', at: ['jumps', 'recall'] },
     { what: 'CPU ÷ that of `scdet`', at: ['cpu_ratio'] },
     { what: '`scdet`, all clips', at: ['scdet', 'f1'] },
     { what: '`scdet`, first launch film', at: ['clips', 'launch-atlas.mp4', 'scdet', 'f1'] },
@@ -58,7 +53,6 @@ interface Row {
   clip: Clip
   ours: Score
   judged: ReturnType<typeof score>
-  jumps: JumpScore
   scdet: Score[]
   lost: string
   /** CPU seconds. */
@@ -92,8 +86,7 @@ export async function run(args: string[]): Promise<object | undefined> {
 async function judge(folder: string, options: { verbose: boolean; rowOf?: (file: string) => string }): Promise<object> {
   const { verbose, rowOf = (file) => file } = options
   const judged: Row[] = []
-  const spans = loadSpans(folder)
-  for (const clip of loadClips(folder)) judged.push(await judgeClip(folder, clip, placesOf(spans, clip)))
+  for (const clip of loadClips(folder)) judged.push(await judgeClip(folder, clip))
   const rows = Map.groupBy(judged, ({ clip }) => rowOf(clip.file))
   const all = sum(judged.map((row) => row.ours))
   const scdetAll = THRESHOLDS.map((_, i) => sum(judged.map((row) => row.scdet[i]!)))
@@ -122,7 +115,6 @@ async function judge(folder: string, options: { verbose: boolean; rowOf?: (file:
     detector: DETECTOR_VERSION,
     ...figuresOf(all),
     extent: extentOf(judged.map((row) => row.judged)),
-    ...jumpsOf(judged),
     cpu_ratio: cpuRatio,
     clips: Object.fromEntries(
       [...rows].map(([name, list]) => [
@@ -138,25 +130,10 @@ async function judge(folder: string, options: { verbose: boolean; rowOf?: (file:
   }
 }
 
-/** The middle of each filmed span that is long enough. */
-function placesOf(spans: ReturnType<typeof loadSpans>, { file, fps }: Clip): number[] {
-  const filmed = spans.filter((span) => span.file === file && span.labels.surface === 'camera')
-  return filmed.flatMap(({ fromSec, toSec }) =>
-    (toSec - fromSec) * fps < 4 * GAP ? [] : Math.round(((fromSec + toSec) * fps) / 2 - GAP / 2),
-  )
-}
-
-/** Made films have no spans. */
-function jumpsOf(rows: readonly Row[]) {
-  const total = (of: keyof JumpScore) => rows.reduce((all, { jumps }) => all + jumps[of], 0)
-  const [made, found] = [total('made'), total('found')]
-  return made === 0 ? {} : { jumps: { made, found, invented: total('invented'), recall: round(found / made) } }
-}
-
-async function judgeClip(folder: string, clip: Clip, places: number[]): Promise<Row> {
+async function judgeClip(folder: string, clip: Clip): Promise<Row> {
   const path = join(folder, clip.file)
   const start = cpuSeconds()
-  const ours = score(clip, (await findOurs(path)).found)
+  const ours = score(clip, await findOurs(path))
   const between = cpuSeconds()
   const scenes = await findScdet(path)
   const cpu = { ours: between - start, scdet: cpuSeconds() - between }
@@ -165,7 +142,6 @@ async function judgeClip(folder: string, clip: Clip, places: number[]): Promise<
     cpu,
     ours: ours.score,
     judged: ours,
-    jumps: await findJumps(path, places),
     scdet: THRESHOLDS.map(
       (threshold) =>
         score(

@@ -388,7 +388,6 @@ CREATE TABLE "techniques" (
 --> statement-breakpoint
 CREATE TABLE "films" (
 	"video_id" text PRIMARY KEY NOT NULL,
-	"version" text NOT NULL,
 	"picture" jsonb NOT NULL,
 	"measures" jsonb NOT NULL
 );
@@ -404,11 +403,8 @@ CREATE TABLE "shots" (
 	"through" text,
 	"held" double precision,
 	"motion" double precision,
-	"camera" text,
-	"jumps" integer[],
 	CONSTRAINT "shots_video_id_n_pk" PRIMARY KEY("video_id","n"),
 	CONSTRAINT "shots_transition" CHECK (transition in ('start', 'cut', 'fade', 'dissolve', 'wipe')),
-	CONSTRAINT "shots_camera" CHECK (camera in ('static', 'pan', 'tilt', 'zoom', 'handheld', 'scroll', 'unknown')),
 	CONSTRAINT "shots_bounds" CHECK (from_ms <= to_ms and clean_from_ms <= clean_to_ms)
 );
 --> statement-breakpoint

@@ -50,10 +50,6 @@ export interface FrameRest {
 export const TRANSITIONS = ['start', 'cut', 'fade', 'dissolve', 'wipe'] as const
 export type Transition = (typeof TRANSITIONS)[number]
 
-/** How the camera moves in a shot. Flat motion cannot tell a turn from a track, nor a zoom from a dolly. */
-export const CAMERA_MOVES = ['static', 'pan', 'tilt', 'zoom', 'handheld', 'scroll', 'unknown'] as const
-export type CameraMove = (typeof CAMERA_MOVES)[number]
-
 /** A shot as films are measured by it. Milliseconds. */
 export interface FilmShot {
   fromMs: number
@@ -64,15 +60,11 @@ export interface FilmShot {
   through: 'black' | 'white' | null
   held: number | null
   motion: number | null
-  /** Null, as are the jumps: the film was read before they were told. */
-  camera: CameraMove | null
-  /** Milliseconds at which a filmed shot leaps forward, without a new shot. */
-  jumps: number[] | null
 }
 
 /** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */
 export interface FilmPicture {
-  measures: Record<PictureMeasure | SoundMeasure, number | null> & Partial<Record<BeatMeasure, number | null>>
+  measures: Record<PictureMeasure | SoundMeasure, number | null>
   /** Why its sound is not measured; null where it is. */
   noSound: string | null
   /** Means of equal parts of the time; `u` and `v` are the colour planes of BT.709. */
@@ -91,8 +83,6 @@ export type PictureMeasure =
   | 'red_cast'
 
 export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
-/** Null without a steady beat, those of cuts with few cuts too. Absent from films that an earlier version read. */
-export type BeatMeasure = 'tempo_bpm' | 'cuts_on_beats' | 'cuts_on_beats_by_chance'
 
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]

@@ -3,11 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeVideo } from '../../src/video/extract/decode.ts'
-import { createFilmMeter } from '../../src/video/extract/film-meter.ts'
 import { probeVideo } from '../../src/video/extract/probe.ts'
 import type { Boundary } from '../../src/video/shots/boundary.ts'
 import { createShotDetector } from '../../src/video/shots/detector.ts'
-import { createFrameMeter, type FrameFeatures } from '../../src/video/shots/features.ts'
+import { createFrameMeter } from '../../src/video/shots/features.ts'
 import { type Clip, capture, type Transition } from './clips.ts'
 import { round } from './stats.ts'
 
@@ -38,60 +37,20 @@ export function cpuSeconds(): number {
   }
 }
 
-/** Frames that are taken out for one jump. */
-export const GAP = 15
-
-/** Jumps that were found where there is one, or as a boundary, and others. */
-export interface JumpScore {
-  made: number
-  found: number
-  invented: number
-}
-
-/** Takes `GAP` frames out at each of the places, in order, and looks for the jumps. */
-export async function findJumps(path: string, places: readonly number[]): Promise<JumpScore> {
-  const film = createFilmMeter()
-  const { found, times } = await findOurs(path, { places, take: film.add })
-  const clean = [...found, null].map((next, n) => ({
-    startMs: n === 0 ? 0 : times[found[n - 1]!.type === 'cut' ? found[n - 1]!.from : found[n - 1]!.to + 1]!,
-    endMs: times[next?.from ?? times.length - 1]!,
-  }))
-  const jumps = clean.flatMap((shot) => film.shot(shot).jumps.map((tMs) => nearest(times, tMs)))
-  const made = places.map((place, n) => place - n * GAP)
-  const isNear = (one: number) => (other: number) => Math.abs(one - other) <= TOLERANCE
-  const all = [...jumps, ...found.map(({ frame }) => frame)]
-  return {
-    made: made.length,
-    found: made.filter((place) => all.some(isNear(place))).length,
-    invented: jumps.filter((frame) => !made.some(isNear(frame))).length,
-  }
-}
-
-interface Cutting {
-  places: readonly number[]
-  take: (frame: FrameFeatures) => void
-}
-
 /** Boundaries as frame numbers (the truth counts frames), from the decoding and the detector that ship. */
-export async function findOurs(path: string, cutting?: Cutting): Promise<{ found: Found[]; times: number[] }> {
+export async function findOurs(path: string): Promise<Found[]> {
   const detector = createShotDetector()
   const meter = createFrameMeter()
   const times: number[] = []
   const boundaries: Boundary[] = []
-  let decoded = 0
   const scratchDir = await mkdtemp(join(tmpdir(), 'bench-shots-'))
   try {
     const options = { file: path, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 3600 } }
     const probe = await probeVideo(path, options.limits)
     await decodeVideo(options, probe, () => ({
-      frame(stampMs, data) {
-        const skipped = cutting?.places.findLast((place) => decoded >= place && decoded < place + GAP)
-        decoded++
-        if (skipped !== undefined) return
-        const tMs = stampMs - ((decoded - 1 - times.length) * 1000) / probe.fps
+      frame(tMs, data) {
         times.push(tMs)
         const frame = meter.measure(tMs, data)
-        cutting?.take(frame)
         boundaries.push(...detector.push(frame))
       },
     }))
@@ -99,11 +58,10 @@ export async function findOurs(path: string, cutting?: Cutting): Promise<{ found
     await rm(scratchDir, { recursive: true, force: true })
   }
   boundaries.push(...detector.finish())
-  const found = boundaries.map(({ type, tMs, startMs, endMs }) => {
+  return boundaries.map(({ type, tMs, startMs, endMs }) => {
     const from = nearest(times, startMs) + 1
     return { type, frame: nearest(times, tMs), from, to: Math.max(from, nearest(times, endMs) - 1) }
   })
-  return { found, times }
 }
 
 function nearest(times: number[], tMs: number): number {

@@ -94,7 +94,7 @@ function inventedFilm(at: number): Parameters<typeof recordFilm>[2] {
   const shots = Array.from({ length: 200 }, (_, n) => {
     const [fromMs, toMs] = [n * (500 + at), (n + 1) * (500 + at)]
     const bounds = { fromMs, toMs, startMs: fromMs, endMs: toMs }
-    const seen = { held: 0.5, motion: at + n, camera: 'static' as const, jumps: [] }
+    const seen = { held: 0.5, motion: at + n }
     return { ...bounds, ...seen, transition: 'cut' as const, through: null }
   })
   const picture = { measures: {}, noSound: 'none', arcs: { motion: [at], luma: [at], u: [0], v: [0] } } as never

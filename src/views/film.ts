@@ -3,10 +3,6 @@ import { notFound } from '../errors.ts'
 import { type Standing, standingOf, unusualOf } from '../library/films/comparison.ts'
 import type { FilmGrammar, FilmReads, ShelfFilm } from '../library/films/films.ts'
 import {
-  cameraLabel,
-  cameraShares,
-  countJumps,
-  GRAMMAR_VERSION,
   MEASURE_NAMES,
   type MeasureName,
   paceCurve,
@@ -15,7 +11,7 @@ import {
   whyMissing,
 } from '../library/films/measures.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
-import { CAMERA_MOVES, TRANSITIONS } from '../vocabulary.ts'
+import { TRANSITIONS } from '../vocabulary.ts'
 import { LANES, type Lane, lengthOf, sharesOf, stretchesOf } from './rhythm.ts'
 
 /** How a film is built, as everyone reads it: the API, the tools and the pages. */
@@ -38,7 +34,6 @@ const curve = z.array(z.number()).nullable()
 const seconds = z.number().min(0)
 const stretch = { from_sec: seconds, to_sec: seconds }
 const transition = z.enum(TRANSITIONS)
-const camera = z.enum(CAMERA_MOVES)
 const way = z.strictObject({
   kind: transition.or(z.literal('end')),
   length_sec: seconds,
@@ -55,8 +50,6 @@ const Shot = z
     way_out: way,
     held_share: z.number().nullable(),
     motion: z.number().nullable(),
-    camera: camera.nullable(),
-    jumps_sec: z.array(seconds).nullable().describe('Where a filmed shot leaps forward. No shot ends there.'),
     frame_ids: z.array(z.string()),
   })
   .meta({ id: 'Shot' })
@@ -65,7 +58,6 @@ export const ShotsAnswer = z.strictObject({ shots: z.array(Shot), missing }).met
 export const Film = z
   .strictObject({
     video_id: z.string(),
-    version: z.string(),
     measures: Measures,
     missing,
     standing: z.strictObject(perMeasure(Rank.optional())),
@@ -74,11 +66,6 @@ export const Film = z
       .strictObject({ pace: curve, motion: curve, light: curve, colors: z.array(z.string()).nullable() })
       .describe('32 equal parts of the time.'),
     transitions: z.array(z.strictObject({ kind: transition, count: z.int(), median_sec: seconds })),
-    camera: z
-      .array(z.strictObject({ move: camera, share: z.number() }))
-      .nullable()
-      .describe('Shares of the time. `pan` may be a track, `zoom` a dolly.'),
-    jumps: z.int().nullable(),
     structure: z.array(z.strictObject({ ...stretch, subject: z.string().nullable() })),
     shares: z.strictObject(
       Object.fromEntries(
@@ -134,15 +121,12 @@ function toFilm(
   const standing = standingOf(own, peers)
   const length = lengthOf(frames, measures.duration_sec)
   const absent = MEASURE_NAMES.filter((name) => measures[name] === null)
-  const moves = { camera: cameraShares(shots), jumps: countJumps(shots) }
   const shares = LANES.map((lane) => [lane, sharesOf(laneOf(frames, length, lane), length)] as const)
   return {
     video_id: own.id,
-    version: GRAMMAR_VERSION,
     measures,
     missing: {
       ...Object.fromEntries(absent.map((name) => [name, whyMissing(name, shots.length, picture)])),
-      ...(moves.camera ? {} : whyNoCamera(shots)),
     },
     standing: standing as Record<MeasureName, Standing | undefined>,
     unusual: unusualOf(standing),
@@ -153,7 +137,6 @@ function toFilm(
       colors: picture && toColors(picture.arcs),
     },
     transitions: countTransitions(grammar),
-    ...moves,
     structure: laneOf(frames, length, 'subject').map(({ from, to, value }) => ({
       from_sec: round(from),
       to_sec: round(to),
@@ -229,35 +212,17 @@ export function toShots({ shots }: FilmGrammar, frames: readonly FilmFrame[]): z
       way_out: wayInto(n + 1),
       held_share: shot.held,
       motion: shot.motion,
-      camera: shot.camera,
-      jumps_sec: shot.jumps?.map((ms) => ms / 1000) ?? null,
       frame_ids: places.filter((place) => place.n === n).map(({ id }) => id),
     })),
     missing: missingOfShots(shots),
   }
 }
 
-/** Why the camera and the jumps of a film are null. Both came later than what else the picture gives. */
-function whyNoCamera(shots: FilmGrammar['shots'], jumps = 'jumps'): Record<string, string> {
-  const why = whyMissing('held_share', shots.length, null)
-  return { camera: why, [jumps]: why }
-}
-
 function missingOfShots(shots: FilmGrammar['shots']): Record<string, string> {
   if (shots.length === 0) return { shots: whyMissing('shots', 0, null) }
-  const camera = shots.some((shot) => shot.camera === null) ? whyNoCamera(shots, 'jumps_sec') : {}
-  if (!shots.some(({ held }) => held === null)) return camera
-  const why = shots.every(({ held }) => held === null)
-    ? whyMissing('held_share', shots.length, null)
-    : 'The clean part of the shot has no length.'
-  return { held_share: why, motion: why, ...camera }
-}
-
-/** How the camera moves, in words. */
-export function tellCamera({ camera, jumps, missing }: Pick<PublicFilm, 'camera' | 'jumps' | 'missing'>): string {
-  if (camera === null) return `Camera unknown: ${missing.camera}`
-  const told = camera.map(({ move, share }) => `${cameraLabel(move)} ${Math.round(100 * share)} %`)
-  return `Camera, of the time: ${told.join(', ')}.${jumps ? ` Jumps within shots: ${jumps}.` : ''}`
+  if (!shots.some(({ held }) => held === null)) return {}
+  const why = 'The clean part of the shot has no length.'
+  return { held_share: why, motion: why }
 }
 
 /** Mean colours of the parts of a film: BT.709 in the usual range, as hex. */

@@ -1,18 +1,11 @@
 import { isTooShort, type SimilarFilm, standingText, TOO_SHORT } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
-import {
-  cameraLabel,
-  MEASURE_NAMES,
-  type MeasureName,
-  type Measures,
-  measureOf,
-  measureText,
-} from '../library/films/measures.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { overview } from '../views/rhythm.ts'
 import { altOf, placeholderClass, smallPicture, thumb } from './frame-card.ts'
-import { capitalized, clock, counted, type Html, html, percent, valueLabel } from './html.ts'
+import { clock, counted, type Html, html, percent, valueLabel } from './html.ts'
 
 /** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
 
@@ -58,15 +51,9 @@ export function filmStrip(frames: readonly FrameDocument[], length: number): Htm
 export function shotStrip({ shots }: FilmGrammar, length: number): Html | false {
   if (shots.length === 0) return false
   const x = (ms: number) => round((ms / 1000 / length) * WIDE)
-  const rects = shots.map(({ fromMs, toMs, cleanFromMs, cleanToMs, transition, camera, jumps }, n) => {
-    const told = [
-      `Shot ${n + 1}: ${sec(fromMs)} to ${sec(toMs)}`,
-      `${sec(toMs - fromMs)} long`,
-      wayOf(transition),
-      camera && cameraLabel(camera),
-      jumps?.length && counted(jumps.length, 'jump'),
-    ]
-    return html`<g class="shot-${n % 2 === 0 ? 'a' : 'b'}"><title>${told.filter(Boolean).join(', ')}</title>
+  const rects = shots.map(({ fromMs, toMs, cleanFromMs, cleanToMs, transition }, n) => {
+    const told = [`Shot ${n + 1}: ${sec(fromMs)} to ${sec(toMs)}`, `${sec(toMs - fromMs)} long`, wayOf(transition)]
+    return html`<g class="shot-${n % 2 === 0 ? 'a' : 'b'}"><title>${told.join(', ')}</title>
 <rect x="${x(fromMs)}" y="7" width="${round(x(toMs) - x(fromMs))}" height="4"/>
 <rect x="${x(cleanFromMs)}" y="0" width="${Math.max(1, round(x(cleanToMs) - x(cleanFromMs)))}" height="18"/></g>`
   })
@@ -155,15 +142,12 @@ export function shotTable({ shots }: FilmGrammar): Html | false {
   if (shots.length === 0) return false
   const share = (value: number | null) => (value === null ? '–' : percent(value))
   const rows = shots.map(
-    (
-      { fromMs, toMs, transition, held, motion, camera, jumps },
-      n,
-    ) => html`<tr><th scope="row">${n + 1}</th><td>${sec(fromMs)}</td>
+    ({ fromMs, toMs, transition, held, motion }, n) => html`<tr><th scope="row">${n + 1}</th><td>${sec(fromMs)}</td>
 <td>${sec(toMs - fromMs)}</td><td>${valueLabel(transition)}</td><td>${share(held)}</td><td>${
       motion === null ? '–' : round(motion)
-    }</td><td>${camera ? capitalized(cameraLabel(camera)) : '–'}</td><td>${jumps?.map(sec).join(', ')}</td></tr>`,
+    }</td></tr>`,
   )
-  const heads = ['Shot', 'From', 'Length', 'Way in', 'Held picture', 'Motion', 'Camera', 'Jumps']
+  const heads = ['Shot', 'From', 'Length', 'Way in', 'Held picture', 'Motion']
   return html`<details><summary>The shots as a table</summary>${measureTable(heads, rows)}</details>`
 }
 

@@ -1,8 +1,6 @@
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { type SimilarFilm, similarFilms } from '../library/films/comparison.ts'
-import type { FilmGrammar } from '../library/films/films.ts'
-import { cameraLabel } from '../library/films/measures.ts'
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { requirePublicId } from '../views/parameters.ts'
@@ -75,7 +73,7 @@ ${standings(film)}`
 }
 
 function figures({ measures, shares, unusual, text }: PublicFilm): Html {
-  const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness', 'tempo_bpm'] as const
+  const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share', 'loudness'] as const
   const { too_fast } = text
   return html`<dl class="figures">
 ${figuresOf(measures, main)}
@@ -99,7 +97,6 @@ function timeline(
 ${filmStrip(frames, length)}
 ${shotStrip(grammar, length)}
 ${curves(film)}
-${laneOf('camera', camerasOf(grammar), length)}
 ${LANES.map((lane) => laneOf(lane, stretchesOf(frames, length, readLane(lane)), length))}
 ${shotTable(grammar)}
 </section>`
@@ -109,25 +106,14 @@ ${shotTable(grammar)}
 const COLORS = ['#4477aa', '#ee6677', '#ccbb44', '#228833', '#66ccee', '#aa3377', '#ee8866', '#bbbbbb', '#44bb99']
 
 /** Each lane begins elsewhere, so that equal colours of two lanes do not seem to be one thing. */
-const hueOf = (lane: AnyLane, n: number) => COLORS[(n + 2 * ANY_LANE.indexOf(lane)) % COLORS.length]!
-
-const ANY_LANE = [...LANES, 'camera'] as const
-type AnyLane = Lane | 'camera'
+const hueOf = (lane: Lane, n: number) => COLORS[(n + 2 * LANES.indexOf(lane)) % COLORS.length]!
 
 const readLane = (lane: Lane) => (frame: FrameDocument) => frame[lane]
-
-/** How the camera moves, shot by shot. */
-const camerasOf = ({ shots }: FilmGrammar): Stretch[] =>
-  shots.map(({ fromMs, toMs, camera }) => ({
-    from: fromMs / 1000,
-    to: toMs / 1000,
-    value: camera ? cameraLabel(camera) : null,
-  }))
 
 /** Of values that are colours themselves. */
 const OWN_COLORS: Record<string, string> = { dark: '#4a4a48', bright: '#d8d6d0' }
 
-function laneOf(lane: AnyLane, stretches: readonly Stretch[], length: number): Html | false {
+function laneOf(lane: Lane, stretches: readonly Stretch[], length: number): Html | false {
   const shares = sharesOf(stretches, length)
   if (shares.length === 0) return false
   const colorOf = new Map(shares.map(({ value }, n) => [value, OWN_COLORS[value] ?? hueOf(lane, n)]))
@@ -144,10 +130,10 @@ aria-label="${valueLabel(lane)}: ${told}">${rects}</svg>
 <ul class="legend">${shares.map((share) => legendEntry(lane, share, colorOf.get(share.value)!))}</ul></div>`
 }
 
-function legendEntry(lane: AnyLane, { value, share }: Share, color: string): Html {
+function legendEntry(lane: Lane, { value, share }: Share, color: string): Html {
   return html`<li><svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3"
 fill="${color}"/></svg>
-${lane === 'camera' ? valueLabel(value) : html`<a href="/?${lane}=${value}">${valueLabel(value)}</a>`} ${percent(share)}
+<a href="/?${lane}=${value}">${valueLabel(value)}</a> ${percent(share)}
 </li>`
 }
 

@@ -1,7 +1,6 @@
 import { findHeldBack } from '../events/read.ts'
 import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
-import { backfillGrammar } from '../library/films/films.ts'
 import { finishMoves } from '../library/techniques/vocabulary.ts'
 import { checkFiles, freeUnfinished } from '../library/videos/storage.ts'
 import type { Logger } from '../logger.ts'
@@ -44,7 +43,6 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
       await freeUnfinished(store)
     }),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
-    repeatEvery(60 * MINUTE, 'back-fill films', logger, (signal) => backfillGrammar(db, signal)),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async (signal) => {
       await checkFiles(db, store, { remove: true, signal })

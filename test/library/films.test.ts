@@ -1,12 +1,11 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { films, shots, videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
-import { backfillGrammar, recordFilm } from '../../src/library/films/films.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
 
 let service: Service
 /** A cut, a dissolve of half a second, a fade through black. */
@@ -15,7 +14,8 @@ let brisk: string
 let twin: string
 let slow: string
 let single: string
-let old: string
+/** Its picture could not be measured. */
+let blind: string
 beforeAll(async () => {
   service = await openService({ worker: true })
   const { db } = service.stores
@@ -26,8 +26,8 @@ beforeAll(async () => {
   mixed = await seedFilm(db, {
     author: 'Atlas',
     shots: [
-      { ...way(0, 4000, [0, 4000]), camera: 'pan', jumps: [1500] },
-      { ...way(4000, 9000, [4000, 8750]), transition: 'cut', camera: 'unknown' },
+      { ...way(0, 4000, [0, 4000]) },
+      { ...way(4000, 9000, [4000, 8750]), transition: 'cut' },
       { ...way(9000, 15_000, [9250, 14_500]), transition: 'dissolve' },
       { ...way(15_000, 20_000, [15_500, 20_000]), transition: 'fade', through: 'black' },
     ],
@@ -41,13 +41,11 @@ beforeAll(async () => {
   twin = await seedFilm(db, { shots: [1, 0.5, 1.5, 1, 2, 0.5, 1, 1.5, 1, 2, 1], picture: { ...BRISK, luma: 200 } })
   slow = await seedFilm(db, {
     shots: [20, 31, 25, 18],
-    picture: { held_share: 0.9, motion: 2, motion_peak: 5, tempo_bpm: null },
+    picture: { held_share: 0.9, motion: 2, motion_peak: 5, loudness: -30 },
   })
-  const alone = { luma: 30, cuts_on_beats: null, cuts_on_beats_by_chance: null }
-  single = await seedFilm(db, { shots: [12], picture: alone })
-  old = (await seedVideo(db, { durationSec: 12, author: 'Old' })).id
-  const kept = cutShots([2, 4, 6]).map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition }))
-  await db.update(videos).set({ shots: kept }).where(eq(videos.id, old))
+  single = await seedFilm(db, { shots: [12], picture: { luma: 30 } })
+  const picture = { held_share: null, longest_hold_sec: null, motion: null, motion_peak: null }
+  blind = await seedFilm(db, { author: 'Blind', shots: [2, 4, 6], picture })
   await service.drain()
 })
 afterAll(() => service[Symbol.asyncDispose]())
@@ -78,10 +76,7 @@ test('shots have bounds that meet, a clean part, and the ways in and out', async
     way_out: { kind: 'dissolve', length_sec: 0.5 },
     held_share: 0.2,
     motion: 40,
-    camera: 'unknown',
-    jumps_sec: [],
   })
-  expect(found[0]).toMatchObject({ camera: 'pan', jumps_sec: [1.5] })
   expect(found[3]).toMatchObject({
     way_in: { kind: 'fade', length_sec: 1, through: 'black' },
     way_out: { kind: 'end' },
@@ -91,7 +86,7 @@ test('shots have bounds that meet, a clean part, and the ways in and out', async
 })
 
 test('the grammar of a film is exact, and what cannot be is null with a reason', async () => {
-  const { measures, transitions, camera, jumps, missing, text, structure, shares, curves } = await film(mixed)
+  const { measures, transitions, missing, text, structure, shares, curves } = await film(mixed)
   expect(measures).toMatchObject({
     duration_sec: 20,
     shots: 4,
@@ -110,12 +105,6 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
     { kind: 'dissolve', count: 1, median_sec: 0.5 },
     { kind: 'fade', count: 1, median_sec: 1 },
   ])
-  expect(camera).toEqual([
-    { move: 'static', share: 0.55 },
-    { move: 'unknown', share: 0.25 },
-    { move: 'pan', share: 0.2 },
-  ])
-  expect(jumps).toBe(1)
   expect(missing).toEqual({})
   expect(structure.map(({ subject }: never) => subject)).toEqual(['text-card', 'ui'])
   expect(shares.subject[0]).toEqual({ value: 'text-card', share: 0.5 })
@@ -123,27 +112,12 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
   expect(curves.colors[0]).toMatch(/^#[0-9a-f]{6}$/)
   // 120 characters stand for five seconds; grown-ups read twenty a second.
   expect(text).toMatchObject({ cards: 2, too_fast: [{ t_sec: 5, characters: 120 }] })
-  expect(measures).toMatchObject({ loudness: -20, silence_share: 0, tempo_bpm: 120, cuts_on_beats: 0.4 })
+  expect(measures).toMatchObject({ loudness: -20, silence_share: 0 })
   const alone = await film(single)
   expect(alone.measures).toMatchObject({ shots: 1, shot_median_sec: null, gradual_share: null, luma: 30 })
   expect(alone.missing.shot_median_sec).toMatch(/needs 3 shots, and the film has 1/)
   expect(alone.missing.transition_median_sec).toMatch(/no gradual transition/)
-  expect(alone.missing.cuts_on_beats).toMatch(/needs 12 cuts/)
-  expect((await film(slow)).missing.tempo_bpm).toMatch(/no steady beat/)
-})
-
-test('a film of an earlier version has the measures of its shots, and says why it lacks the others', async () => {
-  const { measures, missing, camera, jumps } = await film(old)
-  expect({ camera, jumps }).toEqual({ camera: null, jumps: null })
-  expect([missing.camera, missing.jumps]).toEqual([missing.held_share, missing.held_share])
-  expect(measures).toMatchObject({ shots: 3, shot_median_sec: 4, held_share: null })
-  expect(missing.held_share).toMatch(/earlier version/)
-  expect(missing.tempo_bpm).toMatch(/earlier version/)
-  const answer = await service.get(`/api/videos/${old}/shots`)
-  expect(answer.json.shots).toHaveLength(3)
-  expect(answer.json.shots[0]).toMatchObject({ camera: null, jumps_sec: null })
-  expect(answer.json.missing).toMatchObject({ camera: missing.camera, jumps_sec: missing.camera })
-  expect(answer.json.missing.motion).toMatch(/earlier version/)
+  expect((await film(blind)).missing.held_share).toMatch(/could not be measured/)
 })
 
 test('a film stands among the others, and says among how many', async () => {
@@ -175,15 +149,13 @@ test('films are filtered and sorted by any measure, page by page', async () => {
   expect(still.ids[0]).toBe(slow)
   expect(still).toMatchObject({ total: 5, without: 1 })
   expect((await ids('sort=luma&order=asc')).ids[0]).toBe(single)
-  expect((await ids('sort=tempo_bpm&min=tempo_bpm:100')).ids.toSorted()).toEqual(
-    [mixed, brisk, twin, single].toSorted(),
-  )
+  expect((await ids('sort=loudness&max=loudness:-25')).ids).toEqual([slow])
   expect((await ids('min=shot_median_sec:4&max=motion:60&author=Atlas')).ids).toEqual([mixed])
   const first = await ids('sort=duration_sec&limit=4')
   const second = await ids(`sort=duration_sec&limit=4&after=${first.next}`)
   expect(second.next).toBeNull()
   const all = [...first.ids, ...second.ids]
-  expect(new Set(all)).toEqual(new Set([mixed, brisk, twin, slow, single, old]))
+  expect(new Set(all)).toEqual(new Set([mixed, brisk, twin, slow, single, blind]))
   expect(all[0]).toBe(slow)
 })
 
@@ -210,11 +182,9 @@ test('the page of a video shows its shots, its curves, its standing, films like 
   expect(text).toContain('shorter shots than 3 of 4')
   expect(text).toContain(`/compare?videos=${brisk}&amp;videos=${twin}`)
   expect(text).toContain(`/api/videos/${brisk}/timeline.otio`)
-  expect(text).toMatch(/Tempo<\/a><\/th>\s*<td>120\sBPM/)
+  expect(text).toMatch(/Loudness<\/a><\/th>\s*<td>-20\sLUFS/)
   const fast = await page(`/videos/${mixed}`)
-  expect(fast.text).toContain('aria-label="Camera: Still camera 55 %, Camera unknown 25 %, Pan or track 20 %"')
-  expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first, pan or track, 1 jump')
-  expect(fast.text).toMatch(/<td>Pan or track<\/td>\s*<td>1.5 s<\/td>/)
+  expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first</title>')
   expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(24 characters/)
   const alone = await page(`/videos/${single}`)
   expect(alone.text).toContain('It needs 3 shots, and the film has 1.')
@@ -284,39 +254,6 @@ test('a film that is read again has its new measures at once, though its frames 
   })
   await service.drain()
   expect((await film(id)).measures.shots).toBe(2)
-})
-
-test('rows of an earlier version are computed on reading, then written again; those of a later one stay', async () => {
-  const { db } = service.stores
-  const rows = () => db.select().from(films).orderBy(films.videoId)
-  const [before, shown] = [await rows(), await film(mixed)]
-  await db.update(films).set({ version: 'film@1', measures: {} })
-  await db.update(films).set({ version: 'film@99' }).where(eq(films.videoId, single))
-  expect((await film(mixed)).measures).toEqual(shown.measures)
-  await Promise.all([backfillGrammar(db), backfillGrammar(db)])
-  const after = await rows()
-  const left = ({ videoId }: { videoId: string }) => videoId !== single
-  expect(after.filter(left)).toEqual(before.filter(left))
-  expect(after.find(({ videoId }) => videoId === single)).toMatchObject({ version: 'film@99', measures: {} })
-})
-
-test('a film that a worker of an earlier version reads again meanwhile has the measures of its new shots', async () => {
-  const { db } = service.stores
-  const id = await seedFilm(db, { shots: [2, 3, 4] })
-  const older = { version: 'film@1', measures: {} }
-  await db.update(films).set(older).where(eq(films.videoId, id))
-  let filling: Promise<void> | undefined
-  await db.transaction(async (tx) => {
-    await recordFilm(tx, id, { shots: cutShots([4, 5]), picture: filmPicture(), probe: { durationSec: 9 } })
-    await tx.update(films).set(older).where(eq(films.videoId, id))
-    filling = backfillGrammar(db)
-    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await until(async () => (await db.execute(waiting)).rows.length > 0)
-  })
-  await filling
-  await service.drain()
-  expect((await film(id)).measures.shots).toBe(2)
-  await service.call('DELETE', `/api/videos/${id}`)
 })
 
 test('another extraction replaces the shots; a deleted video takes them along', async () => {

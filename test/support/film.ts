@@ -23,9 +23,6 @@ export function filmPicture(given: Partial<FilmPicture['measures']> = {}): FilmP
       loudness_range: 8,
       true_peak: -3,
       silence_share: 0,
-      tempo_bpm: 120,
-      cuts_on_beats: 0.4,
-      cuts_on_beats_by_chance: 0.3,
       ...given,
     },
     noSound: null,
@@ -49,8 +46,6 @@ export function cutShots(seconds: readonly number[]): ExtractedShot[] {
       through: null,
       held: 0.2,
       motion: 40,
-      camera: 'static',
-      jumps: [],
     }
   })
 }

@@ -69,33 +69,6 @@ test('a film without sound has none, and says so; one that is silent says that',
   expect(await soundOf(silent)).toMatchObject({ loudness: null, silence_share: 1, noSound: 'The sound is silent.' })
 })
 
-/** A picture that changes every second, from one second on, for 16 seconds. */
-const CUTS = 'testsrc=s=160x90:r=25:d=16[a];smptebars=s=160x90:r=25:d=16[b];[a][b]overlay=enable=lt(mod(t\\,2)\\,1)'
-/** A drum twice a second. */
-const DRUM = "aevalsrc='0.7*exp(-15*mod(t,0.5))*sin(2*PI*60*mod(t,0.5))':s=44100:d=16"
-
-test('cuts on the beat are counted beside chance, also where the sound begins late', async () => {
-  const rhythmOf = async (name: string, delay: string) => {
-    const drum = ['-itsoffset', delay, '-f', 'lavfi', '-i', DRUM, '-c:a', 'pcm_s16le']
-    const { measures } = await pictureOf(filmOf(name, CUTS, drum))
-    expect(Math.abs(measures.tempo_bpm! / 120 - 1)).toBeLessThan(0.01)
-    // Two frames of 40 ms on both sides of a beat, every half a second.
-    expect(measures.cuts_on_beats_by_chance).toBeCloseTo(0.32, 1)
-    return measures.cuts_on_beats
-  }
-  expect(await rhythmOf('on.mov', '0')).toBe(1)
-  expect(await rhythmOf('between.mov', '0.25')).toBe(0)
-})
-
-test('a sound without a beat has no tempo; a film with few cuts has a tempo alone', async () => {
-  const noise = film('noise.mov', '-f', 'lavfi', '-i', 'anoisesrc=d=8:a=0.2', '-c:a', 'pcm_s16le')
-  expect((await pictureOf(noise)).measures).toMatchObject({ tempo_bpm: null, cuts_on_beats: null })
-  const drum = film('drum.mov', '-f', 'lavfi', '-i', DRUM, '-c:a', 'pcm_s16le')
-  const { tempo_bpm, cuts_on_beats, cuts_on_beats_by_chance } = (await pictureOf(drum)).measures
-  expect(tempo_bpm).toBeCloseTo(120, -1)
-  expect([cuts_on_beats, cuts_on_beats_by_chance]).toEqual([null, null])
-})
-
 test('an ffmpeg that cannot read sound leaves everything else as it is', async () => {
   const tone = film('again.mov', '-f', 'lavfi', '-i', 'sine=f=440:d=8', '-c:a', 'pcm_s16le')
   const ffmpegPath = join(folder, 'ffmpeg-without-sound')

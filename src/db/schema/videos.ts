@@ -1,13 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, check, doublePrecision, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import {
-  CAMERA_MOVES,
-  type CameraMove,
-  type FilmPicture,
-  PLATFORMS,
-  TRANSITIONS,
-  type Transition,
-} from '../../vocabulary.ts'
+import { type FilmPicture, PLATFORMS, TRANSITIONS, type Transition } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 
 export const VIDEO_STATUSES = [
@@ -126,15 +119,10 @@ export const shots = pgTable(
     held: doublePrecision(),
     /** How much the picture changes in a second of the clean part, 8-bit levels. Null where it has no length. */
     motion: doublePrecision(),
-    /** How the camera moves in the clean part. Null, as the jumps are, for films that were read before it was told. */
-    camera: text().$type<CameraMove>(),
-    /** Milliseconds at which a filmed shot leaps forward, without a new shot. */
-    jumps: integer().array(),
   },
   (t) => [
     primaryKey({ columns: [t.videoId, t.n] }),
     check('shots_transition', oneOf('transition', TRANSITIONS)),
-    check('shots_camera', oneOf('camera', CAMERA_MOVES)),
     check('shots_bounds', sql`from_ms <= to_ms and clean_from_ms <= clean_to_ms`),
   ],
 )
@@ -142,8 +130,6 @@ export const shots = pgTable(
 /** How a film is built, as one row. It follows from its shots and its picture. */
 export const films = pgTable('films', {
   videoId: ofVideo().primaryKey(),
-  /** Of the rules that made `measures`. A row of another version is computed again where it is read. */
-  version: text().notNull(),
   /** What only the decode can measure. */
   picture: jsonb().$type<FilmPicture>().notNull(),
   /** By the names of library/films/measures.ts. */

@@ -12,7 +12,7 @@ function cuts(seconds: readonly number[]): FilmShot[] {
     at = toMs
     const transition = n === 0 ? 'start' : 'cut'
     const bounds = { fromMs, toMs, cleanFromMs: fromMs, cleanToMs: toMs }
-    return { ...bounds, transition, through: null, held: null, motion: null, camera: null, jumps: null }
+    return { ...bounds, transition, through: null, held: null, motion: null }
   })
 }
 

@@ -1,19 +1,7 @@
-import { LEAST_CUTS, NO_BEAT } from '../../video/extract/beats.ts'
-import type {
-  BeatMeasure,
-  CameraMove,
-  FilmPicture,
-  FilmShot,
-  PictureMeasure,
-  SoundMeasure,
-  Transition,
-} from '../../vocabulary.ts'
-
-/** Raise it when a rule of this file changes. Older rows are computed on reading, and written again by a worker. */
-export const GRAMMAR_VERSION = 'film@3'
+import type { FilmPicture, FilmShot, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
 
 /** Units that are written behind a value. */
-const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP', 'BPM'] as const
+const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP'] as const
 
 interface Measure {
   unit: (typeof SHOWN_UNITS)[number] | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second'
@@ -92,12 +80,6 @@ const MEASURES = {
   }),
   true_peak: measure('dBTP', 'true peak', ['a lower peak', 'a higher peak'], { echo: true, floor: 0.5 }),
   silence_share: measure('share', 'silence', ['less silence', 'more silence'], { floor: 0.05 }),
-  tempo_bpm: measure('BPM', 'tempo', ['a slower beat', 'a faster beat'], { log: true, floor: 0.05 }),
-  cuts_on_beats: measure('share', 'cuts on a beat', ['fewer cuts on a beat', 'more cuts on a beat'], { floor: 0.05 }),
-  cuts_on_beats_by_chance: measure('share', 'cuts on a beat by chance', ['fewer by chance', 'more by chance'], {
-    echo: true,
-    floor: 0.05,
-  }),
 }
 
 export type MeasureName = keyof typeof MEASURES
@@ -122,7 +104,7 @@ export function shortNumber(value: number): number {
   return Math.round(value * digits) / digits
 }
 
-/** The grammar of a film. `picture` is null for films that were read before it was measured. */
+/** The grammar of a film. `picture` is null where none was measured. */
 export function measureFilm(shots: readonly FilmShot[], durationSec: number, picture: FilmPicture | null): Measures {
   const seconds = shots.map(({ fromMs, toMs }) => (toMs - fromMs) / 1000).filter((length) => length > 0)
   const some = seconds.length >= LEAST_SHOTS ? seconds : []
@@ -163,8 +145,7 @@ const NOT_MEASURED = {
   blue_cast: null,
   red_cast: null,
   ...SOUND,
-  ...NO_BEAT,
-} as const satisfies Record<PictureMeasure | SoundMeasure | BeatMeasure, null>
+} as const satisfies Record<PictureMeasure | SoundMeasure, null>
 
 /** The ways from shot to shot, with their lengths: 0 for a cut. */
 export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; sec: number }[] {
@@ -172,32 +153,6 @@ export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; s
     kind: transition,
     sec: transition === 'cut' ? 0 : Math.max(0, cleanFromMs - shots[n]!.cleanToMs) / 1000,
   }))
-}
-
-/** How the camera moves, as people read it. */
-export const cameraLabel = (move: CameraMove): string => CAMERA_LABELS[move] ?? move
-const CAMERA_LABELS: Partial<Record<CameraMove, string>> = {
-  static: 'still camera',
-  pan: 'pan or track',
-  zoom: 'zoom or dolly',
-  unknown: 'camera unknown',
-}
-
-/** The shares of the time in which the camera moves in each way, largest first. Null where it was not measured. */
-export function cameraShares(shots: readonly FilmShot[]): { move: CameraMove; share: number }[] | null {
-  const known = shots.flatMap(({ camera, fromMs, toMs }) => (camera ? { camera, ms: toMs - fromMs } : []))
-  if (known.length === 0) return null
-  const all = known.reduce((sum, { ms }) => sum + ms, 0)
-  const shares = [...Map.groupBy(known, ({ camera }) => camera)].map(([move, some]) => {
-    return { move, share: round(some.reduce((sum, { ms }) => sum + ms, 0) / Math.max(1, all)) }
-  })
-  return shares.sort((one, other) => other.share - one.share || one.move.localeCompare(other.move))
-}
-
-/** How often a filmed shot leaps forward. Null where it was not measured. */
-export function countJumps(shots: readonly FilmShot[]): number | null {
-  const known = shots.flatMap(({ jumps }) => jumps?.length ?? [])
-  return known.length > 0 ? known.reduce((sum, count) => sum + count, 0) : null
 }
 
 const PACE_PARTS = 32
@@ -215,12 +170,9 @@ export function paceCurve(shots: readonly FilmShot[], durationSec: number): numb
 
 /** Why a measure of a film is null. */
 export function whyMissing(name: MeasureName, shots: number, picture: FilmPicture | null): string {
-  if ((name in SOUND || name in NO_BEAT) && picture?.noSound) return picture.noSound
+  if (name in SOUND && picture?.noSound) return picture.noSound
   if (shots === 0) return 'The shots of this film are not known.'
-  const tempo = name in NO_BEAT ? picture?.measures.tempo_bpm : undefined
-  if (tempo === null) return 'The sound has no steady beat.'
-  if (tempo !== undefined) return `It needs ${LEAST_CUTS} cuts, and the film has fewer.`
-  if (name in NOT_MEASURED) return 'It was not measured: the film was read by an earlier version.'
+  if (name in NOT_MEASURED) return 'It could not be measured.'
   if (name === 'transition_median_sec') return 'The film has no gradual transition.'
   return shots < LEAST_SHOTS ? `It needs ${LEAST_SHOTS} shots, and the film has ${shots}.` : 'Its length is not known.'
 }

@@ -4,7 +4,7 @@ import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparis
 import type { ShelfFilm } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
-import { Film, Measures, type PublicFilm, readFilm, tellCamera } from '../../views/film.ts'
+import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
@@ -57,10 +57,8 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
     `Ways from shot to shot: ${transitions.map(toWays).join(', ') || 'none'}.`,
     `Held picture ${measures.held_share === null ? '?' : percent(measures.held_share)} of the time, longest ` +
       `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
-    tellCamera(film),
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
-    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP. ` +
-      `Tempo ${told('tempo_bpm')}${beatOf(measures)}.`,
+    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
     `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
     unusual.length > 0
@@ -74,11 +72,6 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
 
 const toWays = ({ kind, count, median_sec }: PublicFilm['transitions'][number]): string =>
   `${plural(count, kind)}${median_sec > 0 ? ` of ${number(median_sec)} s` : ''}`
-
-/** The cuts on a beat beside chance, where there is a beat. */
-function beatOf({ cuts_on_beats: on, cuts_on_beats_by_chance: chance }: PublicFilm['measures']): string {
-  return on === null || chance === null ? '' : `, ${percent(on)} of the cuts on a beat (chance: ${percent(chance)})`
-}
 
 /** The pace of the thirds of a film, where it has some. */
 function thirds({ curves, measures }: Pick<PublicFilm, 'curves' | 'measures'>): string {
@@ -151,9 +144,6 @@ function titleOf({ id, title, author, measures }: ShelfFilm): string {
   return `${id} ${quote(title, 100)}${author ? ` by ${quote(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
 }
 
-/** Chance is told beside the cuts that it belongs to. */
-const SORTS = MEASURE_NAMES.filter((name) => name !== 'cuts_on_beats_by_chance')
-
 function findFilmsTool(deps: LibraryToolDeps): Tool {
   return defineTool({
     ...reads,
@@ -161,7 +151,7 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
     title: 'Find films',
     description: 'Videos by how they are built: the stillest, loudest. Or like one.',
     input: z.strictObject({
-      sort: z.enum(SORTS as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
+      sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
       order: z.enum(['desc', 'asc']).default('desc'),
       min: oneOrMany(boundSchema).optional().describe('Such as luma:80'),
       max: oneOrMany(boundSchema).optional(),

@@ -4,7 +4,7 @@ import type { Boundary } from '../shots/boundary.ts'
 import { EXTRACTION_VERSION } from '../shots/detector.ts'
 import { THRESHOLDS } from '../shots/thresholds.ts'
 import { type DecodeOptions, decodeVideo } from './decode.ts'
-import type { ShotPicture } from './film-meter.ts'
+import type { Moving } from './film-meter.ts'
 import { createFrameAnalysis } from './frame-analysis.ts'
 import type { ExtractedFrame } from './frame-images.ts'
 import { createFrameWriter } from './frame-images.ts'
@@ -13,7 +13,7 @@ import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
 import { measureSound } from './sound.ts'
 
 /** A shot. What lies between the clean parts of two shots is the transition. */
-export interface ExtractedShot extends ShotPicture {
+export interface ExtractedShot extends Moving {
   /** The clean part. */
   startMs: number
   endMs: number
@@ -59,10 +59,9 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   const { boundaries, frames, passedOver, endMs, film } = await findAndWrite(options, probe)
   const durationSec = probe.durationKnown ? probe.durationSec : Math.round(endMs) / 1000
   const filmMs = Math.max(durationSec * 1000, endMs)
-  const shots = toShots(boundaries, filmMs).map((shot) => ({ ...shot, ...film.shot(shot) }))
+  const shots = toShots(boundaries, filmMs).map((shot) => ({ ...shot, ...film.moving(shot) }))
   const seen = film.film(shots, filmMs)
-  const cuts = shots.filter(({ transition }) => transition === 'cut').map(({ fromMs }) => fromMs / 1000)
-  const sound = await measureSound(options, probe, { durationSec, cuts })
+  const sound = await measureSound(options, probe, durationSec)
   const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
@@ -130,7 +129,7 @@ function checkLength(
   throw new MediaError('truncated', `Only ${readable} can be read: the file is cut off or damaged. Use a whole copy.`)
 }
 
-function toShots(boundaries: readonly Boundary[], endMs: number): Omit<ExtractedShot, keyof ShotPicture>[] {
+function toShots(boundaries: readonly Boundary[], endMs: number): Omit<ExtractedShot, keyof Moving>[] {
   const bounds = [0, ...boundaries.map(({ tMs }) => Math.round(tMs))]
   const lastMs = Math.round(Math.max(endMs, boundaries.at(-1)?.endMs ?? 0))
   return bounds.map((fromMs, n) => {

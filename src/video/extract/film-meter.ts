@@ -1,7 +1,6 @@
-import type { CameraMove, FilmPicture, PictureMeasure } from '../../vocabulary.ts'
+import type { FilmPicture, PictureMeasure } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES, MINI_PIXELS } from '../shots/features.ts'
 import { STILL_DIFFERENCE } from '../shots/thresholds.ts'
-import { createCameraMeter, firstFrom } from './camera-meter.ts'
 
 /** A picture that stays for this long is held. */
 const HOLD_MS = 500
@@ -17,17 +16,11 @@ interface Clean {
   endMs: number
 }
 
-interface Moving {
+export interface Moving {
   /** Share of the time in held pictures, 0–1. Null where the stretch has no length. */
   held: number | null
   /** 8-bit levels a second. Null where the stretch has no length. */
   motion: number | null
-}
-
-export interface ShotPicture extends Moving {
-  camera: CameraMove
-  /** Milliseconds at which it leaps forward. */
-  jumps: number[]
 }
 
 type WithoutSound = Pick<FilmPicture, 'arcs'> & { measures: Record<PictureMeasure, number | null> }
@@ -46,14 +39,21 @@ export type FilmMeter = ReturnType<typeof createFilmMeter>
 /** Collects, frame by frame, what is told of whole shots and films. Afterwards it is asked. */
 export function createFilmMeter() {
   // Pictures that repeat are left out: a screen recording of an hour has few others.
-  const moved: Changes = { times: [], changes: [], unchanged: [], places: [] }
-  const { times, changes } = moved
+  const times: number[] = []
+  const changes: number[] = []
   const samples: Sample[] = []
-  const camera = createCameraMeter()
   let sampledMs = Number.NEGATIVE_INFINITY
-  let count = 0
 
-  const placeOf = (ms: number) => firstFrom(times, (tMs) => tMs >= ms)
+  /** The first change that is not before. */
+  function placeOf(ms: number): number {
+    let [low, high] = [0, times.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (times[middle]! >= ms) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
 
   function holdsIn({ startMs, endMs }: Clean): number[] {
     const holds: number[] = []
@@ -72,32 +72,21 @@ export function createFilmMeter() {
     return total / ((endMs - startMs) / 1000)
   }
 
-  function moving(given: Clean): Moving {
-    const clean = inside(given)
-    if (clean.endMs <= clean.startMs) return { held: null, motion: null }
-    return { held: round(sum(holdsIn(clean)) / (clean.endMs - clean.startMs)), motion: round(motionIn(clean)) }
-  }
-
   return {
     add(frame: FrameFeatures): void {
       if (frame.difference >= STILL_DIFFERENCE) {
         times.push(frame.tMs)
         changes.push(frame.difference)
-        moved.unchanged.push(frame.unchangedShare)
-        moved.places.push(count)
       }
-      count++
-      camera.add(frame)
       if (frame.tMs - sampledMs < SAMPLE_MS) return
       sampledMs = frame.tMs
       samples.push({ tMs: frame.tMs, luma: frame.luma, contrast: frame.deviation, ...coloursOf(frame.mini) })
     },
-    /** How much moves: a shot without its camera and its jumps, for those who ask often. */
-    moving,
-    shot(given: Clean): ShotPicture {
-      const { startMs, endMs } = inside(given)
-      const jumps = jumpsIn(moved, placeOf(startMs), placeOf(endMs))
-      return { ...moving(given), camera: camera.move(given), jumps: jumps.map(Math.round) }
+    /** How much moves in a shot, or in a part of one. */
+    moving(given: Clean): Moving {
+      const clean = inside(given)
+      if (clean.endMs <= clean.startMs) return { held: null, motion: null }
+      return { held: round(sum(holdsIn(clean)) / (clean.endMs - clean.startMs)), motion: round(motionIn(clean)) }
     },
     film(given: readonly Clean[], endMs: number): WithoutSound {
       const clean = given.map(inside).filter((one) => one.endMs > one.startMs)
@@ -199,50 +188,3 @@ function quantile(values: readonly number[], share: number): number {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 const round = (value: number): number => Math.round(value * 1000) / 1000
-
-/** The frames that differ from the one before them, as lists side by side: a long film has millions. */
-interface Changes {
-  /** Milliseconds. */
-  times: number[]
-  /** `FrameFeatures.difference` and `unchangedShare`. */
-  changes: number[]
-  unchanged: number[]
-  /** Their places among all frames, those that repeat included. */
-  places: number[]
-}
-
-/** Changes on each side that a jump is measured by. */
-const AROUND = 8
-const LEAST_CHANGE = 3
-/** How far a jump is above the median around it, and above the two changes on each side: what eases in is none. */
-const OVER_MEDIAN = 2.2
-const OVER_NEXT = 1.5
-/** A camera changes most pictures, and more than a few pixels of each; a screen rests in between. */
-const MOVING_SHARE = 0.75
-const UNCHANGED_SHARE = 0.96
-
-/**
- * Instants at which a filmed shot leaps forward: frames were taken out. No shot ends there. The shot has the changes at
- * places from `from` to before `end`. The threshold of 3 and the kind of rule are those of a prototype. The others were
- * set on stretches of seven filmed clips with 5, 15 and 30 frames taken out, and on the whole clips, screen recordings
- * and motion graphics without.
- */
-function jumpsIn({ times, changes, unchanged, places }: Changes, from: number, end: number): number[] {
-  const found: number[] = []
-  for (let n = from; n < end; n++) {
-    const change = changes[n]!
-    const [first, last] = [Math.max(from, n - AROUND), Math.min(end - 1, n + AROUND)]
-    if (change < LEAST_CHANGE || last - first < AROUND) continue
-    const others = (values: number[]) => [...values.slice(first, n), ...values.slice(n + 1, last + 1)]
-    const next = [n - 2, n - 1, n + 1, n + 2].map((at) => (at >= first && at <= last ? changes[at]! : 0))
-    const moving = (last - first) / (places[last]! - places[first]!)
-    const isCamera = moving >= MOVING_SHARE && median(others(unchanged)) <= UNCHANGED_SHARE
-    const standsOut = change >= OVER_MEDIAN * median(others(changes))
-    if (isCamera && standsOut && change >= OVER_NEXT * Math.max(...next)) found.push(times[n]!)
-  }
-  return found
-}
-
-function median(values: number[]): number {
-  return values.sort((one, other) => one - other)[values.length >> 1]!
-}
