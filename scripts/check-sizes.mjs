@@ -48,7 +48,7 @@ const CEILINGS = {
   'text of src': 63_782,
   tests: 42_933,
   bench: 7_787,
-  'words of docs': 23_198,
+  'words of docs': 22_933,
   'words of decisions': 8_888,
 }
 
