@@ -14,7 +14,7 @@ import {
 } from '../search/library-search.ts'
 import { currentSlug } from '../search/query.ts'
 import { frameGrid, openGraph, smallPicture } from './frame-card.ts'
-import { capitalized, clock, counted, type Html, html, percent, thousands, valueLabel } from './html.ts'
+import { capitalized, clock, counted, type Html, html, listPages, percent, thousands, valueLabel } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -246,8 +246,7 @@ function brandsPage(brands: readonly BrandDocument[], next: string | null, after
   const none = html`<p class="empty">No brand is known yet: a video names its brand or channel.</p>`
   return html`<header class="entity"><h1>Brands</h1></header>
 ${all.length === 0 ? none : tiles(all)}
-<nav class="pager" aria-label="Pages">${after !== undefined && html`<a class="button" href="/brands">First page</a>`}
-${next !== null && html`<a class="button" rel="next" href="/brands?after=${next}">Next →</a>`}</nav>`
+${listPages({ first: after !== undefined && '/brands', next: next && `/brands?after=${next}` })}`
 }
 
 /** `/techniques`: those that frames use first. */

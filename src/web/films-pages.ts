@@ -9,7 +9,7 @@ import { type PublicFilm, readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { lengthOf } from '../views/rhythm.ts'
 import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { clock, counted, type Html, hidden, html, nextPage, options, valueLabel } from './html.ts'
+import { clock, counted, type Html, hidden, html, listPages, options, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -61,6 +61,7 @@ function filmsPage({ films, videos, total, without, sort, order, narrowed, next 
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const unmeasured = html`No film has this measure yet. <code>frames reextract</code> measures old ones.`
   const unfit = 'No film has these. Leave out a filter or a bound.'
+  const following = new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next ?? '']])
   const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`
   return html`<header class="entity"><h1>Films</h1>
 <p class="lead">${counted(total, 'film')} by how they are built.${
@@ -71,7 +72,7 @@ ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. 
 <label>Sort by <select name="sort">${options(measures, sort)}</select></label>
 <label>Order <select name="order">${options(ORDERS, order)}</select></label> <button>Sort</button></form>
 ${films.length === 0 ? none : filmTable({ films, videos, sort })}
-${nextPage(next && `/films?${new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next]])}`)}`
+${listPages({ next: next && `/films?${following}` })}`
 }
 
 /** A part of the address that narrows the list, as people read it. */

@@ -71,13 +71,23 @@ export function options(
   )
 }
 
-/** The way on, where a list has one. */
-export function nextPage(href: string | null): Html | false {
-  return (
-    href !== null &&
-    html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
-href="${href}">Next →</a></nav>`
-  )
+/** Steps through a list by the addresses of its first and its next page, where this is not the first or the last. */
+export function listPages({ first, next }: { first?: string | false; next: string | null }): Html | false {
+  if (!first && next === null) return false
+  return html`<nav class="pager" aria-label="Pages">
+  ${first && html`<a class="button" href="${first}">First page</a>`}
+  ${next !== null && html`<a class="button" rel="next" href="${next}">Next →</a>`}
+</nav>`
+}
+
+/** Steps through numbered pages. */
+export function numberedPages(page: number, last: number, at: (page: number) => string): Html | false {
+  if (last <= 1) return false
+  return html`<nav class="pager" aria-label="Pages">
+  ${page > 1 && html`<a rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
+  <span>Page ${page} of ${last}</span>
+  ${page < last && html`<a rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
+</nav>`
 }
 
 /** How pages write values, numbers and times. */

@@ -7,7 +7,7 @@ import { findSharedBoard } from '../library/collections/board-settings.ts'
 import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import { type Parameters, readPageParameters } from '../parameters.ts'
 import { type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
-import { clock, counted, type Html, html, safeUrl } from './html.ts'
+import { clock, counted, type Html, html, listPages, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -57,28 +57,17 @@ const pageParameters = {
   after: { schema: z.string().regex(PIN_CURSOR), description: 'The cursor of the previous page.' },
 } as const satisfies Parameters
 
-interface BoardSteps {
-  after: string | undefined
-  next: string | null
-}
-
 type SharedBoard = Awaited<ReturnType<typeof toBoardWithItems>>
 
-function boardPage({ name, description, item_count, items }: SharedBoard, steps: BoardSteps): Html {
+function boardPage(
+  { name, description, item_count, items }: SharedBoard,
+  { after, next }: { after: string | undefined; next: string | null },
+): Html {
   return html`<h1>${name}</h1>
 <p class="lead">A board of ${counted(item_count, 'frame')}.</p>
 ${description !== null && html`<p class="note">${description}</p>`}
 ${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}
-${pageSteps(steps)}`
-}
-
-/** Links to the other pages: they need no script. */
-function pageSteps({ after, next }: BoardSteps): Html | false {
-  if (after === undefined && next === null) return false
-  return html`<nav class="pages" aria-label="Pages">
-  ${after !== undefined && html`<a href="?">First page</a>`}
-  ${next !== null && html`<a rel="next" href="?after=${next}">Next page</a>`}
-</nav>`
+${listPages({ first: after !== undefined && '?', next: next && `?after=${next}` })}`
 }
 
 function frameList(items: readonly PinnedFrame[]): Html {

@@ -7,7 +7,7 @@ import {
 import { MAX_NOTE } from '../../library/collections/pins.ts'
 import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
+import { counted, formToken, type Html, hidden, html, numberedPages, trusted } from '../html.ts'
 import { emptyState, exportLinks, menu, pickCard, planNotice } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
@@ -35,6 +35,7 @@ export function boardPage(data: BoardData): Html {
   /** Pins before the first one of this page. */
   const first = (data.page - 1) * BOARD_PAGE
   const path = `/web/boards/${board.id}`
+  const at = (n: number) => boardPath(board.id, { page: String(n), arrange: arranging })
   const cards = board.items.map((item, n) => {
     const placed = { path, boardId: board.id, page: data.page, place: first + n, total }
     const extra = html`${arranging ? moves(item, placed) : pinMenu(item, placed)}
@@ -65,7 +66,7 @@ ${total === 0 && EMPTY}
 </form>
 <ol class="picks pins" id="pins" start="${first + 1}">${cards}</ol>
 </div>
-${pager(data)}`
+${numberedPages(data.page, Math.ceil(total / BOARD_PAGE), at)}`
 }
 
 const pageOf = (page: number) => (page > 1 ? String(page) : undefined)
@@ -132,17 +133,6 @@ function arrangeLink({ board, page, arranging }: BoardData): Html {
 
 const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
 const dayOf = (time: string) => html`<time datetime="${time}">${DAY.format(new Date(time))}</time>`
-
-function pager({ board, page, total, arranging }: BoardData): Html | false {
-  if (total <= BOARD_PAGE) return false
-  const last = Math.ceil(total / BOARD_PAGE)
-  const at = (n: number) => boardPath(board.id, { page: String(n), arrange: arranging })
-  return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
-  <span>Page ${page} of ${last}</span>
-  ${page < last && html`<a rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
-</nav>`
-}
 
 /** The link stands here for as long as it works. */
 function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardData): Html {

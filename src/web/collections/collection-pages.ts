@@ -17,10 +17,10 @@ import type { Parameters, Values } from '../../parameters.ts'
 import { type SavedFrame, toBoards, toBoardWithItems, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
 import type { Actions, Asked } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, html } from '../html.ts'
+import { counted, formToken, type Html, html, listPages } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardPage, noteForm } from './board-view.ts'
-import { emptyState, exportLinks, pager, pickCard, planNotice, undoForm } from './parts.ts'
+import { emptyState, exportLinks, pickCard, planNotice, undoForm } from './parts.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
 const BOARDS_SHOWN = 24
@@ -137,7 +137,7 @@ ${total === 0 ? NO_SAVES : html`<div class="tools">${exportLinks('/saves/export'
   <button formaction="/web/unsaves" data-removes>Remove</button>
 </form>
 <ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'picked' }))}</ol>
-${pager('/saves', after, next)}`
+${listPages({ first: after !== undefined && '/saves', next: next && `/saves?after=${next}` })}`
 }
 
 const NO_SAVES = emptyState(
@@ -166,7 +166,7 @@ ${planNotice(visitor)}
 </form>
 ${boards.length === 0 && after === undefined && NO_BOARDS}
 <ul class="boards">${boards.map(boardCard)}</ul>
-${pager('/boards', after, next)}`
+${listPages({ first: after !== undefined && '/boards', next: next && `/boards?after=${next}` })}`
 }
 
 const NO_BOARDS = emptyState(

@@ -67,14 +67,6 @@ export function pickCard(
 ${extra}</li>`
 }
 
-/** Steps through a list by its cursors: to its beginning, and on. */
-export function pager(path: string, after: string | undefined, next: string | null): Html {
-  return html`<nav class="pager" aria-label="Pages">
-  ${after !== undefined && html`<a href="${path}">First page</a>`}
-  ${next !== null && html`<a rel="next" href="${path}?after=${next}">Next page</a>`}
-</nav>`
-}
-
 /** `timeline`: where its files for editing programs are. */
 export function exportLinks(path: string, timeline?: string): Html {
   return menu(

@@ -14,7 +14,7 @@ import type { Parameters } from '../../parameters.ts'
 import { PLANS } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
+import { counted, formToken, type Html, hidden, html, numberedPages, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { signInUrl } from '../sign-in.ts'
 import { ago, operatorHead } from './parts.ts'
@@ -128,7 +128,6 @@ interface AccountsData {
 }
 
 function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData): Html {
-  const pages = Math.max(1, Math.ceil(total / PAGE))
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
 ${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
@@ -142,10 +141,7 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
 <th scope="col">Has</th><th scope="col">Access</th></tr></thead>
 <tbody>${accounts.map((account) => accountRow(visitor, account, link(page)))}</tbody></table>
-<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
-  ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
-</nav>
+${numberedPages(page, Math.ceil(total / PAGE), link)}
 <form class="inline" method="post" action="/web/shares/end">${formToken(visitor)}
 <label for="link">Share link</label>
 <input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End it</button></form>`

@@ -1,7 +1,18 @@
 import type { Loss } from '../../library/videos/lifecycle.ts'
 import type { VideoReport } from '../../library/videos/video-status.ts'
 import type { Visitor } from '../guard.ts'
-import { capitalized, counted, formToken, type Html, hidden, html, safeUrl, thousands, trusted } from '../html.ts'
+import {
+  capitalized,
+  counted,
+  formToken,
+  type Html,
+  hidden,
+  html,
+  numberedPages,
+  safeUrl,
+  thousands,
+  trusted,
+} from '../html.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 export const VIDEOS_PAGE = 50
@@ -38,6 +49,7 @@ const LOOKS_AGAIN = trusted(' data-under-way')
 export function videosPage(data: VideosData): Html {
   const { visitor, videos, counts, shown, notice, problem } = data
   const isUnderWay = countOf(counts, 'working') > 0 || videos.some(({ reannotating }) => reannotating > 0)
+  const at = (page: number) => `/operator?page=${page}${shown === 'all' ? '' : `&show=${shown}`}`
   return html`${operatorHead('videos', 'Videos')}
 ${problem}
 ${notice !== undefined && html`<p class="notice done" role="status">${notice}</p>`}
@@ -55,7 +67,7 @@ ${countLinks(counts, shown)}</nav>
 </div>
 ${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : table(data)}
 </form>
-${pager(data)}`
+${numberedPages(data.page, Math.ceil(countOf(counts, shown) / VIDEOS_PAGE), at)}`
 }
 
 /** `total`: the videos on all pages of the list. */
@@ -109,17 +121,6 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
   <ul id="uploads" class="uploads"></ul>
 </form>
 </section>`
-}
-
-function pager({ counts, shown, page }: VideosData): Html | false {
-  const pages = Math.ceil(countOf(counts, shown) / VIDEOS_PAGE)
-  if (pages <= 1) return false
-  const link = (to: number) => `/operator?page=${to}${shown === 'all' ? '' : `&show=${shown}`}`
-  return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
-  <span>Page ${page} of ${pages}</span>
-  ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
-</nav>`
 }
 
 /** `/operator/videos/{id}`: everything about one video. */
