@@ -41,15 +41,15 @@ const CEILINGS = {
   'src/video': 5_256,
   'src/views': 1_805,
   'src/vision': 3_702,
-  'src/web': 7_254,
+  'src/web': 7_244,
   'src/webhooks': 262,
   'src/workers': 1_772,
-  'TypeScript of src': 57_772,
-  'text of src': 63_760,
-  tests: 42_933,
+  'TypeScript of src': 57_762,
+  'text of src': 63_720,
+  tests: 42_923,
   bench: 7_787,
   'words of docs': 22_933,
-  'words of decisions': 8_888,
+  'words of decisions': 8_879,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

@@ -36,8 +36,7 @@ export function frameGrid(frames: readonly ShownFrame[], from = EAGER): Html {
 export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }): Html {
   const loading = n >= EAGER ? trusted(' loading="lazy"') : n < FIRST && trusted(' fetchpriority="high"')
   const size = html`width="${frame.width}" height="${frame.height}"`
-  const tall = frame.height > frame.width && trusted(' class="tall"')
-  return html`<img src="${frame.thumb_path}" alt="${alt}" ${size}${tall} decoding="async"${loading}>`
+  return html`<img src="${frame.thumb_path}" alt="${alt}" ${size} decoding="async"${loading}>`
 }
 
 /** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */

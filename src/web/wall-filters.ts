@@ -211,24 +211,15 @@ function viewMenu({ values, total }: FiltersData): Html {
 <h2>Look-alikes</h2><ul class="pick-list">
 ${link('all', 'Show all', omit(values, 'variety'), !varied)}
 ${link('variety', 'One of each', { ...values, variety: 'on' }, varied)}</ul>
-<fieldset class="modes" id="modes" hidden><legend>Wall</legend>
-<label><input type="radio" name="mode" value="endless" checked> Endless</label>
-<label><input type="radio" name="mode" value="pages"> Pages</label></fieldset>
-${look('size', 'Size', ['small', 'medium', 'large'], 'medium')}
-${look('fit', 'Pictures', ['filled', 'whole'], 'filled')}
+<fieldset class="look needs-script"><legend>Size</legend>${SIZES}</fieldset>
 ${jump(values, total)}`,
   )
 }
 
-/** How the wall looks: remembered by the browser alone. The first paint has it already (wall-look.js). */
-function look(name: string, legend: string, choices: readonly string[], usual: string): Html {
-  const radios = choices.map((choice) => {
-    const isUsual = choice === usual && trusted(' checked')
-    return html`<label><input type="radio" name="${name}" value="${choice}"${isUsual}> ${capitalized(choice)}</label>\n`
-  })
-  return html`<fieldset class="modes look needs-script" data-usual="${usual}"><legend>${legend}</legend>
-${radios}</fieldset>`
-}
+/** Remembered by the browser alone. The first paint has it already (wall-look.js). */
+const SIZES = ['small', 'medium', 'large'].map(
+  (size) => html`<label><input type="radio" name="size" value="${size}"> ${capitalized(size)}</label>\n`,
+)
 
 function jump(values: WallValues, total: number): Html | false {
   const pages = Math.ceil(total / PAGE_SIZE)

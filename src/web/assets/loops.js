@@ -30,7 +30,7 @@ function play(owner) {
   const still = owner.closest('.picture, .card-link')?.querySelector('img')
   if (!still || failed.has(src)) return stop()
   loop = new Image()
-  loop.className = still.matches('.tall') ? 'tall loop' : 'loop'
+  loop.className = 'loop'
   loop.alt = ''
   loop.onerror = () => {
     failed.add(src)

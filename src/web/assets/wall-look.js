@@ -1,9 +1,7 @@
-// How a reader likes the wall, before it is painted: nothing moves afterwards.
+// How large a reader likes the pictures, before the wall is painted: nothing moves afterwards.
 try {
-  for (const name of ['size', 'fit']) {
-    const liked = localStorage.getItem(`wall-${name}`)
-    if (liked) document.documentElement.dataset[name] = liked
-  }
+  const liked = localStorage.getItem('wall-size')
+  if (liked) document.documentElement.dataset.size = liked
 } catch {
   // A browser that keeps nothing shows the wall as it comes.
 }

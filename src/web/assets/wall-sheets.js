@@ -7,13 +7,8 @@ const PAGE_SIZE = 120
 /** Places kept above a wall that is opened at a later page. */
 const MOST_ABOVE = 50
 const NEAR = 1500
-const MODE = 'wall-mode'
 
 /** @typedef {{ id: string, top: number }} Anchor the frame at the top of the window, and how far below it */
-
-export const isEndless = () => localStorage.getItem(MODE) !== 'pages'
-/** @param {string} mode */
-export const setMode = (mode) => localStorage.setItem(MODE, mode)
 
 /** @returns {HTMLElement[]} */
 export const allSheets = () =>
@@ -59,11 +54,7 @@ export function reset(at) {
   const sheets = allSheets()
   const [first] = sheets
   for (const sheet of sheets) onFilled(sheet)
-  if (!first || !isEndless()) {
-    wall()?.removeAttribute('data-endless')
-    if (at) restore(at)
-    return
-  }
+  if (!first) return
   wall()?.setAttribute('data-endless', '')
   const page = pageOf(first)
   const before = first.getBoundingClientRect().top
@@ -147,7 +138,7 @@ export function note() {
   clearTimeout(timer)
   if (history.state?.frame) return
   keepAnchor()
-  const page = isEndless() ? pageInView() : undefined
+  const page = pageInView()
   if (page !== undefined) address = addressOf(address, page)
   try {
     history.replaceState({ ...history.state, anchor }, '', address)

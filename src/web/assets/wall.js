@@ -16,7 +16,7 @@ import {
 import { announce, byId, isTyping, keys, loadPage, on, swap, tell, toast } from './core.js'
 import { isFrameOpen, openFrames, shownFrame, step } from './frame-dialog.js'
 import { openSuggestions } from './suggest.js'
-import { isEndless, more, note, openSheets, placeInWall, reset, setMode } from './wall-sheets.js'
+import { more, note, openSheets, placeInWall, reset } from './wall-sheets.js'
 
 const PARTS = ['filters', 'chosen', 'count', 'under-way', 'reading', 'wall', 'pager', 'search-state']
 const TYPED_MS = 280
@@ -90,7 +90,7 @@ function swapWall(page) {
   const typed = page.getElementById('q')
   swap(page, ...PARTS)
   if (typed instanceof HTMLInputElement && document.activeElement !== input) input.value = typed.value
-  showMode()
+  showSize()
 }
 
 function toTopOfWall() {
@@ -163,38 +163,23 @@ addEventListener('popstate', (event) => {
 // The state of this entry is noted before anything leads away from it.
 document.addEventListener('click', note, { capture: true })
 
-/* ---------- size and cut of the pictures ---------- */
+/* ---------- size of the pictures ---------- */
 
 const liked = document.documentElement.dataset
-function showLook() {
+const USUAL = 'medium'
+function showSize() {
   for (const radio of document.querySelectorAll('.look input'))
-    if (radio instanceof HTMLInputElement)
-      radio.checked = radio.value === (liked[radio.name] ?? radio.closest('fieldset')?.dataset.usual)
+    if (radio instanceof HTMLInputElement) radio.checked = radio.value === (liked.size ?? USUAL)
 }
 on('change', '.look input', (_event, radio) => {
   if (!(radio instanceof HTMLInputElement)) return
-  if (radio.value === radio.closest('fieldset')?.dataset.usual) {
-    delete liked[radio.name]
-    localStorage.removeItem(`wall-${radio.name}`)
+  if (radio.value === USUAL) {
+    delete liked.size
+    localStorage.removeItem('wall-size')
   } else {
-    liked[radio.name] = radio.value
-    localStorage.setItem(`wall-${radio.name}`, radio.value)
+    liked.size = radio.value
+    localStorage.setItem('wall-size', radio.value)
   }
-})
-
-/* ---------- pages or endless ---------- */
-
-function showMode() {
-  showLook()
-  const modes = byId('modes')
-  if (!modes) return
-  modes.hidden = false
-  for (const radio of modes.querySelectorAll('input')) radio.checked = (radio.value === 'endless') === isEndless()
-}
-on('change', '#modes input', (_event, radio) => {
-  if (!(radio instanceof HTMLInputElement)) return
-  setMode(radio.value)
-  void show(location.href, 'replace')
 })
 
 document.addEventListener('keydown', (event) => {
@@ -310,7 +295,7 @@ keys({
 
 /* ---------- start ---------- */
 
-showMode()
+showSize()
 reset(history.state?.anchor)
 // While a library fills, its wall looks again now and then.
 setInterval(() => {
