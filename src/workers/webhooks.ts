@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isConnectionLoss } from '../db/client.ts'
+import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
+import { createPoller } from '../events/waiting.ts'
 import { catchUp, pruneDeliveries, writeDeliveries } from '../library/webhooks/deliveries.ts'
 import { claimEndpoints, LEASE_SEC, type Lease, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
 import { type Attempt, type Recorded, recordAttempts } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import { UndecryptableSecret } from '../webhooks/secrets.ts'
-import { runLanes, type Sending } from './lanes.ts'
-import { type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
+import { type LaneOptions, openLane, type RecordAttempt, type WebhookLane } from './webhook-lane.ts'
 
 export interface WebhookOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
   /** Tests: the clock that decides what is due, the polling interval, and the randomness of the schedule. */
@@ -16,17 +16,21 @@ export interface WebhookOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
   random?: (() => number) | undefined
 }
 
-export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
+export interface Webhooks {
   /** The consumer of the log that writes deliveries. */
   consumer: Consumer
+  /** Sends everything that is due now; for tests. */
+  drain(): Promise<void>
   /** Deletes what is over. */
   prune(): Promise<void>
+  /** Lets attempts in flight end, for at most `deadlineMs`. Attempts that are not recorded are sent again later. */
+  stop(deadlineMs: number): Promise<void>
 }
 
 /** Webhooks of a worker process: any number of processes may run them side by side. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
-  const { db, faultPoint, clock = () => new Date() } = options
-  const sending = startSending(options)
+  const { db, faultPoint, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
+  const { wake, drain, stop } = startSending({ ...options, clock, random, pollMs })
   return {
     consumer: {
       name: WEBHOOKS,
@@ -35,57 +39,105 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
           if ((await writeDeliveries(tx, events, clock())) === 0) return
           faultPoint('webhook-written')
           // After the commit: the rows are not visible before.
-          setTimeout(sending.wake, 1)
+          setTimeout(wake, 1)
         }
       },
     },
-    drain: sending.drain,
+    drain,
     prune: () => pruneDeliveries(db, clock()),
-    stop: sending.stop,
+    stop,
   }
+}
+
+interface SendingOptions extends LaneOptions {
+  random: () => number
 }
 
 /**
  * Sends due deliveries. The state of each is in Postgres. A process leases an endpoint, so that only one sends to it:
  * four in flight are four in all. Each endpoint has a lane of its own, so that a receiver that hangs delays no other.
  */
-function startSending(options: WebhookOptions): Sending {
-  const { db, logger, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
+function startSending(options: SendingOptions): Pick<Webhooks, 'drain' | 'stop'> & { wake(): void } {
+  const { db, logger, clock, pollMs } = options
   const stopping = new AbortController()
-  const stop = stopping.signal
-  const record = openRecorder({ ...options, random }, stop)
-  const broken = openBrokenLanes(logger)
-  const sending = runLanes({
-    async claim() {
-      await catchUp(db, clock())
-      const leases = await claimEndpoints(db, clock())
-      return leases.map((lease) => openLane(lease, { ...options, clock, pollMs }, { record, stop, broken }))
-    },
-    stopping,
-    pollMs,
-    logger,
-  })
+  const { signal } = stopping
+  const poller = createPoller(signal)
+  const lanes = new Set<WebhookLane>()
+  const tools = { record: openRecorder(options, signal), stop: signal, broken: openBrokenLanes(logger) }
 
-  async function renew(): Promise<void> {
-    const lanes = [...sending.lanes]
-    if (lanes.length === 0) return
-    const leases = lanes.map(({ lease }) => lease)
-    const held = new Set((await renewLeases(db, leases)).map(keyOf))
-    for (const lane of lanes) if (!held.has(keyOf(lane.lease))) lane.lose()
+  async function openLanes(): Promise<number> {
+    if (signal.aborted) return 0
+    await catchUp(db, clock())
+    const leases = await claimEndpoints(db, clock())
+    for (const lease of leases) {
+      const lane = openLane(lease, options, tools)
+      lanes.add(lane)
+      void lane.ended.finally(() => lanes.delete(lane))
+    }
+    return leases.length
   }
 
+  let lastStep: Promise<unknown> = Promise.resolve()
+  /** One at a time, because each skips rows that another transaction has locked. Returns the number of new lanes. */
+  const step = (): Promise<number> => {
+    const next = lastStep.then(openLanes)
+    lastStep = next.catch(() => undefined)
+    return next
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      poller.reset()
+      await step().catch((error: unknown) => logger.debug({ err: error }, 'webhooks wait for the database'))
+      await poller.wait(pollMs)
+    }
+  }
+
+  const running = run()
   const renewing = setInterval(
-    () => void renew().catch((error: unknown) => logger.debug({ err: error }, 'webhook leases not renewed')),
+    () => void renew(db, lanes).catch((error: unknown) => logger.debug({ err: error }, 'webhook leases not renewed')),
     (LEASE_SEC * 1_000) / 3,
   )
   renewing.unref()
+  /** Looks for due deliveries now, not at the next poll. */
+  const wake = () => {
+    poller.wake()
+    for (const lane of lanes) lane.wake()
+  }
+  const allEnded = () => Promise.all([...lanes].map(({ ended }) => ended))
+
   return {
-    ...sending,
+    wake,
+    async drain() {
+      for (;;) {
+        wake()
+        if ((await step()) === 0 && lanes.size === 0) return
+        await allEnded()
+      }
+    },
     async stop(deadlineMs) {
-      await sending.stop(deadlineMs)
+      stopping.abort()
+      await running
+      await Promise.race([allEnded(), sleep(deadlineMs, undefined, { ref: false })])
+      await Promise.all([...lanes].map((lane) => lane.abort()))
+      await allEnded()
       clearInterval(renewing)
     },
   }
+}
+
+async function renew(db: Db, lanes: ReadonlySet<WebhookLane>): Promise<void> {
+  if (lanes.size === 0) return
+  const those = [...lanes]
+  const held = new Set(
+    (
+      await renewLeases(
+        db,
+        those.map(({ lease }) => lease),
+      )
+    ).map(keyOf),
+  )
+  for (const lane of those) if (!held.has(keyOf(lane.lease))) lane.lose()
 }
 
 const keyOf = ({ endpointId, epoch }: Lease) => `${endpointId} ${epoch}`
@@ -110,7 +162,7 @@ const MAX_BATCH = 200
 const RETRY_MS = 500
 
 /** Records attempts of all lanes in batches: attempts that end while one is written go into the next. */
-function openRecorder({ db, logger, random }: WebhookOptions & { random: () => number }, stop: AbortSignal) {
+function openRecorder({ db, logger, random }: SendingOptions, stop: AbortSignal) {
   const waiting: { attempt: Attempt; resolve: (recorded: Recorded | undefined) => void }[] = []
   let writing = false
 
