@@ -143,19 +143,11 @@ async function seedFilms(db: Db): Promise<void> {
       }
     })
     const some = (most: number) => Math.round(random() * most * 1000) / 1000
-    const measures = {
-      ...{
-        held_share: some(1),
-        longest_hold_sec: some(5),
-        motion: some(500),
-        motion_peak: some(2000),
-        luma: some(255),
-      },
-      ...{ luma_spread: some(80), contrast: some(60), colour: some(30), blue_cast: some(10), red_cast: some(10) },
-    }
-    const sound = { loudness: -some(30), loudness_range: some(20), true_peak: -some(9), silence_share: some(1) }
     const picture = {
-      measures: { ...measures, ...sound },
+      measures: {
+        ...{ held_share: some(1), motion: some(500), luma: some(255), contrast: some(60), colour: some(30) },
+        ...{ loudness: -some(30), silence_share: some(1) },
+      },
       noSound: null,
       arcs: { motion: even, luma: even, u: even, v: even },
     }

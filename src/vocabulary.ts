@@ -70,19 +70,8 @@ export interface FilmPicture {
   /** Means of equal parts of the time; `u` and `v` are the colour planes of BT.709. */
   arcs: Record<'motion' | 'luma' | 'u' | 'v', number[]>
 }
-export type PictureMeasure =
-  | 'held_share'
-  | 'longest_hold_sec'
-  | 'motion'
-  | 'motion_peak'
-  | 'luma'
-  | 'luma_spread'
-  | 'contrast'
-  | 'colour'
-  | 'blue_cast'
-  | 'red_cast'
-
-export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
+export type PictureMeasure = 'held_share' | 'motion' | 'luma' | 'contrast' | 'colour'
+export type SoundMeasure = 'loudness' | 'silence_share'
 
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]

@@ -5,8 +5,8 @@ import type { FilmGrammar, FilmReads, ShelfFilm } from '../library/films/films.t
 import {
   MEASURE_NAMES,
   type MeasureName,
+  medianOf,
   paceCurve,
-  quantile,
   transitionsOf,
   whyMissing,
 } from '../library/films/measures.ts'
@@ -157,7 +157,7 @@ function countTransitions({ shots }: FilmGrammar): PublicFilm['transitions'] {
   return [...kinds]
     .map(([kind, all]) => {
       const lengths = all.map(({ sec }) => sec)
-      return { kind, count: all.length, median_sec: quantile(lengths, 0.5)! }
+      return { kind, count: all.length, median_sec: round(medianOf(lengths)) }
     })
     .sort((one, other) => other.count - one.count || one.kind.localeCompare(other.kind))
 }

@@ -105,10 +105,7 @@ function colorStrip(colors: readonly string[]): Html {
 aria-label="The mean colour of each part of the film">${rects}</svg></div>`
 }
 
-/**
- * Every measure with its place among the other films: those that say most first, the others folded. What is not known
- * is told by its reason.
- */
+/** Every measure with its place among the other films. What is not known is told by its reason. */
 export function standings({
   measures,
   missing,
@@ -126,11 +123,8 @@ x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="current
 <td>${measured(name, measures)}</td><td>${place}</td>
 <td class="hint">${rank ? standingText(name, rank) : why}</td></tr>`
   }
-  const isMain = (name: MeasureName) => !measureOf(name).echo && measures[name] !== null
-  const table = (names: readonly MeasureName[]) =>
-    measureTable(['Measure', 'Here', 'Place', 'Stands'], names.map(rowOf))
-  return html`<section class="standing"><h2>Among the films of the library</h2>${table(MEASURE_NAMES.filter(isMain))}
-<details><summary>Other measures</summary>${table(MEASURE_NAMES.filter((name) => !isMain(name)))}</details></section>`
+  const table = measureTable(['Measure', 'Here', 'Place', 'Stands'], MEASURE_NAMES.map(rowOf))
+  return html`<section class="standing"><h2>Among the films of the library</h2>${table}</section>`
 }
 
 export const measureTable = (heads: readonly (string | Html)[], rows: readonly Html[]): Html =>

@@ -105,9 +105,6 @@ class="hint">${author}</span>`
 <p class="actions"><button>Compare the chosen films</button></p></form>`
 }
 
-/** Measures that are shown before the others are unfolded. */
-const MOST_APART = 8
-
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */
 function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): Html {
   const all = films.map(({ film }) => film)
@@ -117,17 +114,12 @@ function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): H
     ({ name, apart }) => html`<tr><th scope="row">${valueLabel(measureOf(name).label)}</th>
 ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td class="hint">${apart.toFixed(1)}</td></tr>`,
   )
-  const table = (some: readonly Html[]) => measureTable(['Measure', ...heads, 'Apart'], some)
   return html`<header class="entity"><h1>Films compared</h1>
 <p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
 <a href="/films">All films</a></p></header>
 ${films.map((one) => overTime(one, all))}
 <section><h2>What differs most</h2><p class="hint">The last column counts in robust deviations of the library.</p>
-${table(rows.slice(0, MOST_APART))}
-${
-  rows.length > MOST_APART &&
-  html`<details><summary>All other measures</summary>${table(rows.slice(MOST_APART))}</details>`
-}</section>`
+${measureTable(['Measure', ...heads, 'Apart'], rows)}</section>`
 }
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>

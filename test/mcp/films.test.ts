@@ -77,7 +77,7 @@ test('compare_films sets films side by side', async () => {
 test.each([
   ['describe_film', { video_id: 'nope' }, /search_library/],
   ['compare_films', { video_id: [] }, /video_id/],
-  ['find_films', { min: 'speed:3' }, /no measure speed; measures are .*motion_peak/],
+  ['find_films', { min: 'speed:3' }, /no measure speed; measures are duration_sec, .*silence_share/],
   ['find_films', { min: 'fast' }, /shot_median_sec:1.5/],
 ])('%s %j is refused with what is possible', async (name, args, said) => {
   const answer = await call(name, args as Record<string, unknown>)

@@ -10,18 +10,11 @@ export function filmPicture(given: Partial<FilmPicture['measures']> = {}): FilmP
   return {
     measures: {
       held_share: 0.2,
-      longest_hold_sec: 1,
       motion: 40,
-      motion_peak: 90,
       luma: 100,
-      luma_spread: 10,
       contrast: 40,
       colour: 15,
-      blue_cast: 0,
-      red_cast: 0,
       loudness: -20,
-      loudness_range: 8,
-      true_peak: -3,
       silence_share: 0,
       ...given,
     },

@@ -48,9 +48,8 @@ function library(count: number, seed: number) {
     const normal = () => Math.sqrt(-2 * Math.log(random() || 0.5)) * Math.cos(2 * Math.PI * random())
     const seconds = Array.from({ length: 20 + Math.floor(random() * 20) }, () => Math.exp(center + spread * normal()))
     const picture = {
-      ...{ held_share: random(), motion: Math.exp(between(1, 6)), motion_peak: Math.exp(between(3, 8)) },
-      ...{ luma: between(20, 230), luma_spread: between(2, 80), contrast: between(10, 70), colour: between(1, 30) },
-      ...{ blue_cast: between(-10, 10), red_cast: between(-10, 10) },
+      ...{ held_share: random(), motion: Math.exp(between(1, 6)) },
+      ...{ luma: between(20, 230), contrast: between(10, 70), colour: between(1, 30) },
     }
     return { seconds, picture }
   })

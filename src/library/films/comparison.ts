@@ -1,5 +1,5 @@
 import type { ShelfFilm } from './films.ts'
-import { MEASURE_NAMES, type MeasureName, type Measures, measureOf } from './measures.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, medianOf } from './measures.ts'
 
 /** Where a film stands among others by one measure. */
 export interface Standing {
@@ -98,11 +98,6 @@ function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (fi
   }
 }
 
-function medianOf(values: Float64Array): number {
-  const sorted = values.toSorted()
-  return sorted.length === 0 ? 0 : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
-}
-
 export interface SimilarFilm {
   film: ShelfFilm
   /** In robust deviations; 0 is the same. */
@@ -112,7 +107,7 @@ export interface SimilarFilm {
 }
 
 /** Two films are compared by no fewer common measures. */
-const LEAST_COMMON = 4
+const LEAST_COMMON = 3
 
 /** The films nearest to one, nearest first. */
 export function similarFilms(

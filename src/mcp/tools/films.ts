@@ -48,17 +48,16 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
   const { measures, transitions, shares, text, unusual, missing } = film
   const by = author ? ` by ${quote(author, 80)}` : ''
   const told = (name: MeasureName) => (measures[name] === null ? '?' : number(measures[name]))
+  const share = (name: MeasureName) => (measures[name] === null ? '?' : percent(measures[name]))
   const reasons = [...new Set(Object.values(missing))]
   return [
     `${quote(title, 160)}${by}, ${clock(measures.duration_sec ?? 0)}, ${plural(measures.shots ?? 0, 'shot')}` +
       `${source_url ? ` ${clip(source_url, 200)}` : ''}`,
-    `Pace: ${told('shots_a_minute')} shots a minute${thirds(film)}. Shot: median ${told('shot_median_sec')} s, ` +
-      `quartiles ${told('shot_q1_sec')} to ${told('shot_q3_sec')}, longest ${told('longest_shot_sec')}.`,
+    `Pace: ${told('shots_a_minute')} shots a minute${thirds(film)}. Shot: median ${told('shot_median_sec')} s.`,
     `Ways from shot to shot: ${transitions.map(toWays).join(', ') || 'none'}.`,
-    `Held picture ${measures.held_share === null ? '?' : percent(measures.held_share)} of the time, longest ` +
-      `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
+    `Held picture ${share('held_share')} of the time. Motion ${told('motion')} levels a second.`,
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
-    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP.`,
+    `Sound ${told('loudness')} LUFS, silent ${share('silence_share')} of the time.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
     `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
     unusual.length > 0
@@ -118,17 +117,13 @@ function compareFilms(deps: LibraryToolDeps): Tool {
         measure: name,
         apart,
       }))
-      const names = differences.map(({ measure }) => measure)
-      const [far, near] = [names.slice(0, 8), names.slice(8).slice(-4)]
       const line = (name: MeasureName) =>
         `${measureOf(name).label}: ${films.map((film) => shownValue(film, name)).join(' | ')}`
       const text = [
         films.map(titleOf).join('\n'),
         ...(films.length < 2 ? ['One film alone is compared with nothing: name two to six.'] : []),
-        'Most different, in this order of films:',
-        ...far.map(line),
-        'Most alike:',
-        ...near.map(line),
+        'Most different first, in this order of films:',
+        ...differences.map(({ measure }) => line(measure)),
       ]
       return { text: text.join('\n'), structured: { films: films.map(refOf), differences } }
     },

@@ -4,9 +4,8 @@ import { STILL_DIFFERENCE } from '../shots/thresholds.ts'
 
 /** A picture that stays for this long is held. */
 const HOLD_MS = 500
-/** Light and colour are sampled this often, and the peak of motion is sought among stretches of this length. */
+/** Light and colour are sampled this often. */
 const SAMPLE_MS = 200
-const STRETCH_MS = 500
 /** Parts of the time in the curves over a film. */
 const ARC_PARTS = 32
 
@@ -55,21 +54,25 @@ export function createFilmMeter() {
     return low
   }
 
-  function holdsIn({ startMs, endMs }: Clean): number[] {
-    const holds: number[] = []
-    let sinceMs = startMs
-    for (let n = placeOf(startMs); sinceMs < endMs; n++) {
-      const untilMs = Math.min(times[n] ?? endMs, endMs)
-      if (untilMs - sinceMs >= HOLD_MS) holds.push(untilMs - sinceMs)
-      sinceMs = untilMs
+  /** The share of some stretches in which the picture is held. */
+  function heldIn(stretches: readonly Clean[]): number {
+    let heldMs = 0
+    for (const { startMs, endMs } of stretches) {
+      let sinceMs = startMs
+      for (let n = placeOf(startMs); sinceMs < endMs; n++) {
+        const untilMs = Math.min(times[n] ?? endMs, endMs)
+        if (untilMs - sinceMs >= HOLD_MS) heldMs += untilMs - sinceMs
+        sinceMs = untilMs
+      }
     }
-    return holds
+    return round(heldMs / lengthOf(stretches))
   }
 
-  function motionIn({ startMs, endMs }: Clean): number {
+  function motionIn(stretches: readonly Clean[]): number {
     let total = 0
-    for (let n = placeOf(startMs), end = placeOf(endMs); n < end; n++) total += changes[n]!
-    return total / ((endMs - startMs) / 1000)
+    for (const { startMs, endMs } of stretches)
+      for (let n = placeOf(startMs), end = placeOf(endMs); n < end; n++) total += changes[n]!
+    return round((1000 * total) / Math.max(1, lengthOf(stretches)))
   }
 
   return {
@@ -86,33 +89,22 @@ export function createFilmMeter() {
     moving(given: Clean): Moving {
       const clean = inside(given)
       if (clean.endMs <= clean.startMs) return { held: null, motion: null }
-      return { held: round(sum(holdsIn(clean)) / (clean.endMs - clean.startMs)), motion: round(motionIn(clean)) }
+      return { held: heldIn([clean]), motion: motionIn([clean]) }
     },
     film(given: readonly Clean[], endMs: number): WithoutSound {
       const clean = given.map(inside).filter((one) => one.endMs > one.startMs)
-      const holds = clean.flatMap(holdsIn)
-      const cleanMs = sum(clean.map((one) => one.endMs - one.startMs))
-      const stretches = clean.flatMap(toStretches).map(motionIn)
-      const motion = sum(clean.map((one) => motionIn(one) * (one.endMs - one.startMs))) / Math.max(1, cleanMs)
-      const known = cleanMs > 0
       const weighted = weightsOf(samples, endMs)
       const mean = (of: (sample: Sample) => number) => round(meanOf(samples, weighted, of))
-      const luma = mean((sample) => sample.luma)
       return {
         measures: {
-          held_share: known ? round(sum(holds) / cleanMs) : null,
-          longest_hold_sec: known ? round(Math.max(0, ...holds) / 1000) : null,
-          motion: known ? round(motion) : null,
-          motion_peak: stretches.length > 0 ? round(quantile(stretches, 0.9)) : null,
-          luma,
-          luma_spread: round(Math.sqrt(meanOf(samples, weighted, (sample) => (sample.luma - luma) ** 2))),
+          held_share: clean.length > 0 ? heldIn(clean) : null,
+          motion: clean.length > 0 ? motionIn(clean) : null,
+          luma: mean((sample) => sample.luma),
           contrast: mean((sample) => sample.contrast),
           colour: mean((sample) => sample.colour),
-          blue_cast: mean((sample) => sample.u - 128),
-          red_cast: mean((sample) => sample.v - 128),
         },
         arcs: {
-          motion: parts(endMs).map((part) => round(motionOfPart(part, clean, motionIn))),
+          motion: parts(endMs).map((part) => motionIn(clean.flatMap((one) => overlap(one, part)))),
           ...arcsOf(samples, weighted, endMs),
         },
       }
@@ -158,20 +150,10 @@ function parts(endMs: number): Clean[] {
   return Array.from({ length: ARC_PARTS }, (_, n) => ({ startMs: at(n), endMs: at(n + 1) }))
 }
 
-/** The motion of a part of the film, as far as it lies in clean shots. */
-function motionOfPart(part: Clean, clean: readonly Clean[], motionIn: (clean: Clean) => number): number {
-  const within = clean
-    .map((one) => ({ startMs: Math.max(part.startMs, one.startMs), endMs: Math.min(part.endMs, one.endMs) }))
-    .filter(({ startMs, endMs }) => endMs > startMs)
-  const ms = sum(within.map(({ startMs, endMs }) => endMs - startMs))
-  return sum(within.map((one) => motionIn(one) * (one.endMs - one.startMs))) / Math.max(1, ms)
-}
-
-/** Equal stretches of about half a second. */
-function toStretches({ startMs, endMs }: Clean): Clean[] {
-  const count = Math.max(1, Math.round((endMs - startMs) / STRETCH_MS))
-  const at = (n: number) => startMs + (n * (endMs - startMs)) / count
-  return Array.from({ length: count }, (_, n) => ({ startMs: at(n), endMs: at(n + 1) }))
+/** What two stretches share, if anything. */
+function overlap(one: Clean, other: Clean): Clean[] {
+  const [startMs, endMs] = [Math.max(one.startMs, other.startMs), Math.min(one.endMs, other.endMs)]
+  return endMs > startMs ? [{ startMs, endMs }] : []
 }
 
 /** Without its first instant and its last: their changes are those of the transitions. Both are rounded. */
@@ -179,12 +161,6 @@ function inside({ startMs, endMs }: Clean): Clean {
   return { startMs: startMs + 1, endMs: endMs - 1 }
 }
 
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  const at = share * (sorted.length - 1)
-  const [below, above] = [sorted[Math.floor(at)]!, sorted[Math.ceil(at)]!]
-  return below + (above - below) * (at - Math.floor(at))
-}
-
+const lengthOf = (stretches: readonly Clean[]): number => sum(stretches.map(({ startMs, endMs }) => endMs - startMs))
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 const round = (value: number): number => Math.round(value * 1000) / 1000

@@ -8,14 +8,10 @@ export type FilmSound = Pick<FilmPicture, 'noSound'> & {
   measures: Record<SoundMeasure, number | null>
 }
 
-const NONE = { loudness: null, loudness_range: null, true_peak: null, silence_share: null } as const
+const NONE = { loudness: null, silence_share: null } as const
 
-/** The lines of the summary that `ebur128` prints at its end. */
-const SUMMARY = {
-  loudness: /^\s+I:\s+(-?[\d.]+) LUFS/,
-  loudness_range: /^\s+LRA:\s+(-?[\d.]+) LU/,
-  true_peak: /^\s+Peak:\s+(-?[\d.]+) dBFS/,
-} as const
+/** A line of the summary that `ebur128` prints at its end. */
+const LOUDNESS = /^\s+I:\s+(-?[\d.]+) LUFS/
 const SILENCE = /silence_duration: ([\d.]+)/
 /** What the meter reads for sound in which nothing is above its gate (ITU-R BS.1770). */
 const GATE_LUFS = -70
@@ -33,27 +29,25 @@ export async function measureSound(options: DecodeOptions, probe: Probe, duratio
     [
       ...['-v', 'info', '-hide_banner', '-nostats', '-nostdin', '-threads', '1', '-t', String(limits.maxDurationSec)],
       ...[...inputOptions(file), '-vn', '-sn', '-dn', '-map', '0:a:0', '-filter_threads', '1'],
-      ...['-af', 'ebur128=peak=true:framelog=verbose,silencedetect=n=-50dB:d=0.5', '-f', 'null', '-'],
+      ...['-af', 'ebur128=framelog=verbose,silencedetect=n=-50dB:d=0.5', '-f', 'null', '-'],
     ],
     { stdio: ['ignore', 'ignore', 'pipe'], memoryKb: 1_500_000, cpuSec: Math.max(60, durationSec) },
   )
   const end = ended(child, { signal })
-  const found: FilmSound['measures'] = { ...NONE }
+  let loudness: number | null = null
   let silentSec = 0
   for await (const line of createInterface({ input: child.stderr! })) {
     silentSec += Number(SILENCE.exec(line)?.[1] ?? 0)
-    for (const [name, pattern] of Object.entries(SUMMARY)) {
-      const value = pattern.exec(line)?.[1]
-      if (value !== undefined) found[name as SoundMeasure] = Number(value)
-    }
+    const value = LOUDNESS.exec(line)?.[1]
+    if (value !== undefined) loudness = Number(value)
   }
   const { code } = await end
   signal.throwIfAborted()
-  if (code !== 0 || found.loudness === null)
+  if (code !== 0 || loudness === null)
     return { measures: NONE, noSound: 'The sound could not be read by the ffmpeg of this service.' }
   const silence_share = Math.min(1, round(silentSec / Math.max(0.001, durationSec)))
-  if (found.loudness <= GATE_LUFS) return { measures: { ...NONE, silence_share }, noSound: 'The sound is silent.' }
-  return { measures: { ...found, silence_share }, noSound: null }
+  if (loudness <= GATE_LUFS) return { measures: { ...NONE, silence_share }, noSound: 'The sound is silent.' }
+  return { measures: { loudness, silence_share }, noSound: null }
 }
 
 const round = (value: number): number => Math.round(1000 * value) / 1000
