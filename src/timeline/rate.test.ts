@@ -45,11 +45,11 @@ describe('labels', () => {
   })
 })
 
-test('a rounded rate gives the exact one back; an unusual one the nearest, as nominal', () => {
-  expect(toRate(29.97)).toEqual({ rate: NTSC30, nominal: false })
-  expect(toRate(23.976)).toEqual({ rate: { num: 24_000, den: 1001 }, nominal: false })
-  expect(toRate(30)).toEqual({ rate: { num: 30, den: 1 }, nominal: false })
-  expect(toRate(27.4)).toEqual({ rate: { num: 25, den: 1 }, nominal: true })
+test('a rounded rate gives the exact one back; an unusual one the nearest', () => {
+  expect(toRate(29.97)).toEqual(NTSC30)
+  expect(toRate(23.976)).toEqual({ num: 24_000, den: 1001 })
+  expect(toRate(30)).toEqual({ num: 30, den: 1 })
+  expect(toRate(27.4)).toEqual({ num: 25, den: 1 })
 })
 
 test('an hour at 29.97 holds 107,892 frames', () => {

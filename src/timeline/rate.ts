@@ -13,18 +13,15 @@ interface Counting {
 const WHOLE_RATES = [10, 12, 15, 20, 24, 25, 30, 48, 50, 60, 90, 100, 120]
 /** The rates that broadcast in NTSC countries divides by 1.001. */
 const DIVIDED_RATES = [24, 30, 48, 60, 120]
-/** How far a stored rate may be from the exact one: three decimals are stored. */
-const ROUNDING = 0.0006
 
-/** The exact rate behind a rounded one. `nominal`: the file's own rate varies or is unusual, so this is the nearest. */
-export function toRate(fps: number): { rate: Rate; nominal: boolean } {
+/** The usual rate that is nearest: that of a rounded one, and of a file whose own rate varies. */
+export function toRate(fps: number): Rate {
   const known = [
     ...WHOLE_RATES.map((num) => ({ num, den: 1 })),
     ...DIVIDED_RATES.map((base) => ({ num: base * 1000, den: 1001 })),
   ]
   const distance = ({ num, den }: Rate) => Math.abs(num / den - fps)
-  const rate = known.reduce((best, each) => (distance(each) < distance(best) ? each : best))
-  return { rate, nominal: distance(rate) > ROUNDING }
+  return known.reduce((best, each) => (distance(each) < distance(best) ? each : best))
 }
 
 /** The frame that is shown at a time. Lengths are differences of frame numbers, so that they never drift. */

@@ -7,6 +7,7 @@ import {
   type MeasureName,
   medianOf,
   paceCurve,
+  round,
   transitionsOf,
   whyMissing,
 } from '../library/films/measures.ts'
@@ -125,9 +126,7 @@ function toFilm(
   return {
     video_id: own.id,
     measures,
-    missing: {
-      ...Object.fromEntries(absent.map((name) => [name, whyMissing(name, shots.length, picture)])),
-    },
+    missing: Object.fromEntries(absent.map((name) => [name, whyMissing(name, shots.length, picture)])),
     standing: standing as Record<MeasureName, Standing | undefined>,
     unusual: unusualOf(standing),
     curves: {
@@ -238,5 +237,3 @@ function toColors({ luma, u, v }: NonNullable<FilmGrammar['picture']>['arcs']): 
     return `#${hex.join('')}`
   })
 }
-
-const round = (value: number): number => Math.round(value * 1000) / 1000

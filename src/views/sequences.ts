@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { describeIssue, invalid } from '../errors.ts'
+import { round } from '../library/films/measures.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
 import { PLATFORMS } from '../vocabulary.ts'
@@ -119,7 +120,6 @@ export async function readSequences(search: LibrarySearch, publicUrl: string, qu
   const { sequences, ...page } = await search.sequences(query)
   const ids = sequences.flatMap(({ steps }) => steps.map(({ frameId }) => frameId))
   const frames = new Map((await search.framesByIds(ids)).map((frame) => [frame.id, frame]))
-  const round = (value: number) => Math.round(value * 1000) / 1000
   // A frame may be removed between the two reads.
   const whole = sequences.filter(({ steps }) => steps.every(({ frameId }) => frames.has(frameId)))
   return {

@@ -203,7 +203,7 @@ function toMedia(film: Film, { rate: wanted }: TimelineOptions): Media {
 
 function exactRate({ frameRate, fps }: Film): Rate {
   const [num = 0, den = 1] = (frameRate ?? '').split('/').map(Number)
-  return toRate(num > 0 && den > 0 ? num / den : fps).rate
+  return toRate(num > 0 && den > 0 ? num / den : fps)
 }
 
 /** @throws AppError invalid_request for a timecode that this rate does not have */

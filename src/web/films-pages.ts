@@ -59,7 +59,7 @@ interface FilmsData extends ReturnType<typeof findFilms> {
 /** `/films`: films by a measure, with some to compare. It works without script. */
 function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
-  const unmeasured = html`No film has this measure yet. <code>frames reextract</code> measures old ones.`
+  const unmeasured = 'No film has this measure yet.'
   const unfit = 'No film has these. Leave out a filter or a bound.'
   const following = new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next ?? '']])
   const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`

@@ -1,5 +1,5 @@
 import type { ShelfFilm } from './films.ts'
-import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, medianOf } from './measures.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, medianOf, round } from './measures.ts'
 
 /** Where a film stands among others by one measure. */
 export interface Standing {
@@ -54,14 +54,15 @@ export function standingOf(film: ShelfFilm, shelf: readonly ShelfFilm[]): Partia
 /** Below this number of films nothing is called unusual. */
 const LEAST_FILMS = 4
 const UNUSUAL = 0.15
+const MOST_UNUSUAL = 5
 
 /** What is unusual about a film, most unusual first: "slower than 14 of 17". */
-export function unusualOf(standing: Partial<Record<MeasureName, Standing>>, most = 5): string[] {
+export function unusualOf(standing: Partial<Record<MeasureName, Standing>>): string[] {
   return Object.entries(standing)
     .filter(([name]) => !measureOf(name as MeasureName).echo)
     .filter(([, { n, percentile }]) => n >= LEAST_FILMS && Math.min(percentile, 1 - percentile) <= UNUSUAL)
     .sort(([, one], [, other]) => Math.abs(other.percentile - 0.5) - Math.abs(one.percentile - 0.5))
-    .slice(0, most)
+    .slice(0, MOST_UNUSUAL)
     .map(([name, one]) => standingText(name as MeasureName, one))
 }
 
@@ -146,5 +147,3 @@ export function differencesOf(
     return known.length < 2 ? [] : { name, apart: round(Math.max(...known) - Math.min(...known)) }
   }).sort((one, other) => other.apart - one.apart)
 }
-
-const round = (value: number): number => Math.round(value * 1000) / 1000

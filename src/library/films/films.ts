@@ -82,7 +82,7 @@ export interface Film {
   height: number
   /** Rounded to three decimals. */
   fps: number
-  /** The exact rate, `30000/1001`. Null: it varies, or the film was read before rates were kept. */
+  /** The exact rate, `30000/1001`. Null: it varies. */
   frameRate: string | null
   /** The timecode of the first frame as the file has it; null where it has none. */
   startTimecode: string | null

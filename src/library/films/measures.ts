@@ -127,4 +127,5 @@ export function medianOf(values: Iterable<number>): number {
   return sorted.length === 0 ? 0 : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
 }
 
-const round = (value: number): number => Math.round(value * 1000) / 1000
+/** To three decimals. */
+export const round = (value: number): number => Math.round(value * 1000) / 1000
