@@ -289,7 +289,6 @@ CREATE TABLE "frames" (
 	"id" text PRIMARY KEY NOT NULL,
 	"video_id" text NOT NULL,
 	"t_ms" integer NOT NULL,
-	"sample_ms" integer NOT NULL,
 	"kind" text NOT NULL,
 	"reason" text NOT NULL,
 	"rest" jsonb,
@@ -345,7 +344,7 @@ CREATE TABLE "frames" (
 	CONSTRAINT "frames_surface" CHECK (surface in ('camera', 'screen-recording', 'motion-graphics', '3d-render', 'slide', 'mixed')),
 	CONSTRAINT "frames_shot" CHECK (shot in ('no-face', 'corner-inset', 'wide-presenter', 'medium-presenter', 'close-presenter')),
 	CONSTRAINT "frames_zone" CHECK (zone in ('none', 'top-left', 'top-center', 'top-right', 'middle-left', 'middle-center', 'middle-right', 'bottom-left', 'bottom-center', 'bottom-right')),
-	CONSTRAINT "frames_instant" CHECK (t_ms >= 0 and sample_ms >= 0)
+	CONSTRAINT "frames_instant" CHECK (t_ms >= 0)
 );
 --> statement-breakpoint
 CREATE TABLE "reannotations" (

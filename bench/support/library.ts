@@ -189,7 +189,6 @@ function makeFrame(video: Row, n: number, pick: Choose, random: () => number): R
     id,
     video_id: video.id,
     t_ms: tMs,
-    sample_ms: tMs,
     kind: n < 3 ? 'intro' : pick(KINDS),
     reason: 'seeded',
     width: 1280,

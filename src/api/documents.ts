@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
-import { EVENTS, type SentType, TEST_EVENT } from '../events/catalogue.ts'
-import { schemaPath, versionsOf } from '../events/cloud-event.ts'
+import { DATA_VERSION, EVENTS, type SentType, TEST_EVENT } from '../events/catalogue.ts'
+import { schemaPath } from '../events/cloud-event.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
@@ -58,10 +58,9 @@ const SENT_TYPES = Object.keys({ ...EVENTS, ...TEST_EVENT }) as SentType[]
 /** The JSON schema of a version of a type's data; undefined when there is none. */
 function describeData(type: string, version: string, publicUrl: string): object | undefined {
   const known = SENT_TYPES.find((one) => one === type)
-  const found = known && versionsOf(known).find((one) => String(one.version) === version)
-  if (!found) return undefined
-  const { $schema, ...schema } = z.toJSONSchema(found.schema) as Record<string, unknown>
-  return { $schema, $id: publicUrl + schemaPath(type, found.version), title: type, ...schema }
+  if (!known || version !== String(DATA_VERSION)) return undefined
+  const { $schema, ...schema } = z.toJSONSchema({ ...EVENTS, ...TEST_EVENT }[known]) as Record<string, unknown>
+  return { $schema, $id: publicUrl + schemaPath(type, DATA_VERSION), title: type, ...schema }
 }
 
 /** A document that needs no store and stays the same until the next release. */

@@ -20,7 +20,6 @@ const VideoFramesAnswer = z.strictObject({ frames: z.array(Frame) }).meta({ id: 
 const ExplainedFrame = z.strictObject({
   id: z.string(),
   t_ms: z.int(),
-  sample_ms: z.int(),
   kind: z.string(),
   reason: z.string(),
   rest: z
@@ -33,7 +32,7 @@ const ExplainedFrame = z.strictObject({
       isAtRest: z.boolean(),
     })
     .nullable()
-    .describe('The rest it was taken from; null in a camera’s shot, and for frames of earlier versions.'),
+    .describe('The rest it was taken from; null in a camera’s shot.'),
   sharpness: z.number(),
   motion: z.number(),
 })

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
-import { EVENTS, type EventType, type NewEvent } from './catalogue.ts'
-import { currentVersion } from './cloud-event.ts'
+import { DATA_VERSION, EVENTS, type EventType, type NewEvent } from './catalogue.ts'
 
 /**
  * Appends events in the transaction of the change they report: the only way to do so. Data that does not match the
@@ -11,7 +10,7 @@ export async function appendEvents(tx: Tx, list: readonly NewEvent[]): Promise<v
   if (list.length === 0) return
   const rows = list.map(({ type, subject, accountId, data }) => ({
     type,
-    version: currentVersion(type),
+    version: DATA_VERSION,
     subject,
     account_id: accountId,
     data: EVENTS[type].parse(data),

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { ASKERS } from '../vocabulary.ts'
 
 /*
- * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
- * the id of the thing it is about. A field that the reader can do without may be added as optional. Any other change is
- * a new version: the schema here changes, and the former one goes to `EARLIER`. Stored events are never edited.
- * Descriptions and examples are those of the JSON schemas.
+ * Every event there is. Each holds enough to be counted without a second look-up. `subject` is the id of the thing it
+ * is about. A field may be added, as optional; none is changed or dropped. Stored events are never edited. Descriptions
+ * and examples are those of the JSON schemas.
  */
 const field = <T extends z.ZodType>(schema: T, description: string, ...examples: z.output<T>[]) =>
   schema.meta({ description, examples })
@@ -28,13 +27,7 @@ const stage = z.strictObject({
   stage: z.enum(['fetching', 'extracting', 'annotating']),
   seconds: z.number().min(0),
 })
-const stages = z
-  .array(stage)
-  .optional()
-  .meta({
-    description: 'How long each stage of the run took. Absent in early events.',
-    examples: [[{ stage: 'extracting', seconds: 12.4 }]],
-  })
+const stages = field(z.array(stage), 'How long each stage of the run took.', [{ stage: 'extracting', seconds: 12.4 }])
 const boardId = field(z.string(), 'The board.', 'b7Qm2Xc9Kd')
 const boardFacts = { board_id: boardId, name: field(z.string(), 'Its name, when it happened.', 'Openings') }
 const pinFacts = { board_id: boardId, ...frameFacts }
@@ -91,13 +84,7 @@ export const EVENTS = {
   'board.shared': event('A public link to a board was created. An earlier link stops working.', boardFacts),
   'board.unshared': event('The public link to a board was revoked.', {
     ...boardFacts,
-    ended_by: z
-      .enum(['owner', 'operator'])
-      .optional()
-      .meta({
-        description: 'Who revoked it. Absent in early events: its owner.',
-        examples: ['owner'],
-      }),
+    ended_by: field(z.enum(['owner', 'operator']), 'Who revoked it.', 'owner'),
   }),
   'video.submitted': event('A video was queued.', {
     ...videoFacts,
@@ -227,25 +214,8 @@ export const TEST_EVENT = {
   }),
 } as const
 
-/** A former version of an event: what it held, and how that becomes data of the next version. */
-export interface EarlierVersion {
-  schema: z.ZodType
-  toNext(data: Record<string, unknown>): Record<string, unknown>
-}
-
-/** The former versions of each type, the first one first. */
-export const EARLIER: Partial<Record<EventType, readonly EarlierVersion[]>> = {
-  'board.deleted': [
-    {
-      schema: event('A board was deleted. Without a cause its owner deleted it.', {
-        ...boardFacts,
-        item_count: count('How many frames were pinned to it.'),
-        cause: cause.optional(),
-      }),
-      toNext: (data) => ({ cause: 'owner', ...data }),
-    },
-  ],
-}
+/** The version of the data of every event. */
+export const DATA_VERSION = 1
 
 export type EventType = keyof typeof EVENTS
 /** Of whatever may reach a receiver. */

@@ -1,14 +1,5 @@
 import { z } from 'zod'
-import {
-  type Cursor,
-  EARLIER,
-  type EarlierVersion,
-  EVENTS,
-  type EventType,
-  type SentType,
-  type StoredEvent,
-  TEST_EVENT,
-} from './catalogue.ts'
+import type { Cursor, SentType, StoredEvent } from './catalogue.ts'
 
 /** CloudEvents 1.0, structured mode: the form that HTTP, exports and the command line show. */
 export const CloudEvent = z.strictObject({
@@ -56,32 +47,4 @@ export function schemaPath(type: string, version: number): string {
 /** A cursor of fixed width, so that its order is that of its text, as the CloudEvents extension `sequence` asks. */
 function toSequence({ xid, seq }: Cursor): string {
   return `${xid.padStart(20, '0')}.${String(seq).padStart(16, '0')}`
-}
-
-type Earlier = Partial<Record<SentType, readonly EarlierVersion[]>>
-
-/** The version in which events of a type are written now, from 1. */
-export function currentVersion(type: SentType, earlier: Earlier = EARLIER): number {
-  return (earlier[type]?.length ?? 0) + 1
-}
-
-/** Every version of a type, the first one first. */
-export function versionsOf(type: SentType): { version: number; schema: z.ZodType }[] {
-  const earlier: Earlier = EARLIER
-  const schemas = [...(earlier[type] ?? []).map(({ schema }) => schema), { ...EVENTS, ...TEST_EVENT }[type]]
-  return schemas.map((schema, at) => ({ version: at + 1, schema }))
-}
-
-/**
- * An event's data as the current version has it. What a newer release wrote stays as it is: this one knows neither the
- * type nor the version.
- */
-export function upcast(
-  type: EventType,
-  { version, data }: { version: number; data: Record<string, unknown> },
-  earlier: Earlier = EARLIER,
-): { version: number; data: Record<string, unknown> } {
-  const steps = earlier[type]?.slice(version - 1) ?? []
-  if (steps.length === 0) return { version, data }
-  return { version: version + steps.length, data: steps.reduce((given, { toNext }) => toNext(given), data) }
 }

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
-import { upcast } from './cloud-event.ts'
 
 interface Row extends Record<string, unknown> {
   seq: string
@@ -127,7 +126,7 @@ export async function settleLog(db: Db): Promise<boolean> {
   })
 }
 
-function toStored({ id, type, subject, account_id, xid_text, seq, time, ...written }: Row): StoredEvent {
+function toStored({ account_id, xid_text, seq, time, ...same }: Row): StoredEvent {
   const cursor = { xid: xid_text, seq: Number(seq) }
-  return { id, type, subject, accountId: account_id, cursor, time: new Date(time), ...upcast(type, written) }
+  return { ...same, accountId: account_id, cursor, time: new Date(time) }
 }

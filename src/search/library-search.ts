@@ -36,8 +36,8 @@ export interface ShownFrame extends ChosenValues {
   id: string
   video_id: string
   t_sec: number
-  /** From and to of its shot. Null where its shots are not known; absent in a document of an earlier version. */
-  shot_sec?: [number, number] | null
+  /** From and to of its shot. Null where its shots are not known. */
+  shot_sec: [number, number] | null
   kind: Kind
   tone: Tone
   author: string | null
@@ -62,8 +62,7 @@ export interface ShownFrame extends ChosenValues {
     confidence: Partial<Record<AnnotatedAttribute, number>>
     reviewed: boolean
   }
-  /** Absent in a document of an earlier version. */
-  measures?: { faces: number | null; empty_share: number | null; ink: string | null; ground: string | null }
+  measures: { faces: number | null; empty_share: number | null; ink: string | null; ground: string | null }
   video: VideoRef
   /** Provenance of every attribute, for `?provenance=1`. Hits of a query without it may lack it. */
   provenance?: Record<

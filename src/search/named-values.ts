@@ -27,17 +27,17 @@ const RULES: Rules = {
     return width > height ? 'landscape' : 'portrait'
   },
   faces({ measures }) {
-    const count = measures?.faces ?? null
-    return count === null ? null : ((['none', 'one', 'two'] as const)[count] ?? 'several')
+    const { faces } = measures
+    return faces === null ? null : ((['none', 'one', 'two'] as const)[faces] ?? 'several')
   },
   space({ measures }) {
-    const share = measures?.empty_share ?? null
+    const share = measures.empty_share
     if (share === null) return null
     if (share >= LOTS) return 'lots'
     return share >= SOME ? 'some' : 'little'
   },
   lettering({ measures }) {
-    const { ink, ground } = measures ?? {}
+    const { ink, ground } = measures
     if (!ink || !ground) return null
     return toOklab(ink).l > toOklab(ground).l ? 'light-on-dark' : 'dark-on-light'
   },

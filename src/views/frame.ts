@@ -211,7 +211,7 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
     id: document.id,
     video_id: document.video_id,
     t_sec: document.t_sec,
-    shot_sec: document.shot_sec ?? null,
+    shot_sec: document.shot_sec,
     kind: document.kind,
     ...(byName(CHOSEN, (name) => document[name]) as ChosenValues),
     tone: document.tone,

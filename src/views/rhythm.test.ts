@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { lengthOf, overview, sharesOf, stretchesOf } from './rhythm.ts'
 
-const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null, shot_sec?: [number, number]) => ({
+const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null, shot?: [number, number]) => ({
   t_sec,
   kind,
   subject,
-  ...(shot_sec ? { shot_sec } : {}),
+  shot_sec: shot ?? null,
 })
 const frames = [
   frame(0.5, 'intro', 'logo'),

@@ -3,7 +3,6 @@ import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
 import { createOutage, recordOutage } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
-import { projectVocabulary } from '../projections/search/groups.ts'
 import { MIRROR, meiliProjection, rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
 import { refreshSaveCounts, searchProjection } from '../projections/search/project.ts'
 import { rebuildSearch } from '../projections/search/rebuild.ts'
@@ -57,8 +56,6 @@ export async function openProjection({
       })
   }
   await rebuildOldWords()
-  // Early versions seeded the vocabulary without events.
-  await projectVocabulary({ db })
   let syncing: Promise<unknown> | undefined
   const mirrorOutage = createOutage()
   const syncMirrorNow = () => {

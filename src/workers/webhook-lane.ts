@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Db, DbOrTx } from '../db/client.ts'
-import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../events/catalogue.ts'
-import { currentVersion, toCloudEvent } from '../events/cloud-event.ts'
+import { DATA_VERSION, formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../events/catalogue.ts'
+import { toCloudEvent } from '../events/cloud-event.ts'
 import { positionOfPrevious } from '../events/positions.ts'
 import { createPoller } from '../events/waiting.ts'
 import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
@@ -172,7 +172,7 @@ function toTestEvent({ eventId, test }: DueDelivery): StoredEvent<SentType> {
   return {
     id: eventId,
     type: 'webhook.test',
-    version: currentVersion('webhook.test'),
+    version: DATA_VERSION,
     subject: test.data.endpoint_id,
     accountId: null,
     data: test.data,

@@ -30,7 +30,6 @@ export async function seedFrames(db: Db, { count = 3, ready = true }: { count?: 
       id,
       videoId,
       tMs: n * 1000,
-      sampleMs: n * 1000,
       kind: 'beat',
       reason: 'test',
       width: 1280,

@@ -243,7 +243,7 @@ test('a film that is read again has its new measures at once, though its frames 
       .where(eq(videos.id, id))
       .returning()
     const { title, author, platform } = video!
-    const facts = { video_id: id, title, author, platform: platform as 'web', frame_count: 1 }
+    const facts = { video_id: id, title, author, platform: platform as 'web', frame_count: 1, stages: [] }
     await appendEvent(tx, { type: 'video.ready', subject: id, accountId: null, data: facts })
   })
   await service.drain()

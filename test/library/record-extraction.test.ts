@@ -83,8 +83,6 @@ test(
     const video = { id: 'video', sourceKey: 'sha256:0', title: 'Video', platform: 'web', revision: 1 }
     await db.insert(videos).values(video)
     await recordExtraction(db, { id: 'video', revision: 1, extraction: extractionOf(1), annotator: 'a@1' })
-    // As earlier versions left it: named after its cut, the picture taken later.
-    await db.update(frames).set({ sampleMs: 1_400 })
     const [before] = await db.select().from(frames)
     await db.update(videos).set({ status: 'ready' }).where(eq(videos.id, 'video'))
     await db.update(frames).set({ subject: 'ui', saveCount: 3 })

@@ -265,8 +265,8 @@ async function writeLog(seed: number, count: number): Promise<void> {
           data: { ...video, frame_count: 3, stages: [{ stage: 'extracting', seconds: 2.5 }] },
         },
         // As early versions wrote it.
-        { type: 'video.ready', subject: 'v1', accountId: null, data: { ...video, frame_count: 3 } },
-        { type: 'video.failed', subject: 'v1', accountId: null, data: { ...video, code: 'no_video' } },
+        { type: 'video.ready', subject: 'v1', accountId: null, data: { ...video, frame_count: 3, stages: [] } },
+        { type: 'video.failed', subject: 'v1', accountId: null, data: { ...video, code: 'no_video', stages: [] } },
         {
           type: 'model.called',
           subject: 'v1',

@@ -215,7 +215,7 @@ export function testFollowing(library: ProjectedLibrary): void {
         type: 'video.ready',
         subject: one.id,
         accountId: null,
-        data: { video_id: one.id, title: 'Counted one', author: 'Other', platform: 'web', frame_count: 1 },
+        data: { video_id: one.id, title: 'Counted one', author: 'Other', platform: 'web', frame_count: 1, stages: [] },
       }),
     )
     await correct(two.frameIds[0]!, { technique: null })

@@ -4,6 +4,7 @@ import { frames, type Provenance } from '../../src/db/schema/frames.ts'
 import { techniques } from '../../src/db/schema/techniques.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvents } from '../../src/events/append.ts'
+import type { NewEvent } from '../../src/events/catalogue.ts'
 import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
 import { imageKeysOf, loopKeyOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
@@ -99,6 +100,12 @@ export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: str
       readyAt: ready ? addedAt : null,
     })
     if (rows.length > 0) await tx.insert(frames).values(rows)
+    const isReady: NewEvent<'video.ready'> = {
+      type: 'video.ready',
+      subject: id,
+      accountId: null,
+      data: { ...facts, frame_count: rows.length, stages: [] },
+    }
     await appendEvents(tx, [
       { type: 'video.submitted', subject: id, accountId: null, data: { ...facts, revision: 1, reason: 'added' } },
       {
@@ -107,11 +114,7 @@ export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: str
         accountId: null,
         data: { ...facts, revision: 1, frame_count: rows.length, removed_frame_ids: [] },
       },
-      ...(ready
-        ? ([
-            { type: 'video.ready', subject: id, accountId: null, data: { ...facts, frame_count: rows.length } },
-          ] as const)
-        : []),
+      ...(ready ? [isReady] : []),
     ])
   })
   return { id, frameIds: rows.map((row) => row.id) }
@@ -151,7 +154,6 @@ export function toFrameRow(
     id,
     videoId,
     tMs,
-    sampleMs: tMs,
     kind: frame.kind ?? 'cut',
     reason: 'seeded',
     width: frame.width ?? 1280,

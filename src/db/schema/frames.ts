@@ -48,12 +48,10 @@ export const frames = pgTable(
     id: text().primaryKey(),
     videoId: ofVideo(),
     tMs: integer('t_ms').notNull(),
-    /** The instant of the picture. It is `t_ms`, but for a `cut` of earlier versions, which was named after its cut. */
-    sampleMs: integer('sample_ms').notNull(),
     kind: text().notNull(),
     /** Why the detector kept it (`frames status --explain`). */
     reason: text().notNull(),
-    /** Null: a camera's shot, or kept before rests were told apart. */
+    /** Null in a camera's shot. */
     rest: jsonb().$type<FrameRest>(),
     width: integer().notNull(),
     height: integer().notNull(),
@@ -121,7 +119,7 @@ export const frames = pgTable(
     check('frames_surface', oneOf('surface', SURFACES)),
     check('frames_shot', oneOf('shot', SHOTS)),
     check('frames_zone', oneOf('zone', ZONES)),
-    check('frames_instant', sql`t_ms >= 0 and sample_ms >= 0`),
+    check('frames_instant', sql`t_ms >= 0`),
     index('frames_image_key_idx').on(t.imageKey),
     index('frames_thumb_key_idx').on(t.thumbKey),
     index('frames_loop_key_idx').on(t.loopKey).where(sql`loop_key is not null`),

@@ -19,8 +19,8 @@ export interface StageProgress {
   stage: 'fetching' | 'extracting' | 'annotating'
   startedAt: string
   finishedAt: string | null
-  /** When `done` last rose. Absent in rows of early versions. */
-  movedAt?: string
+  /** When `done` last rose. */
+  movedAt: string
   done: number
   total: number | null
 }

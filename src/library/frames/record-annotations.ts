@@ -183,7 +183,7 @@ export async function recordNotes(
     const video = await lockVideo(tx, videoId)
     if (video?.status !== 'annotating' && video?.status !== 'ready') return 0
     const rows = await tx
-      .select({ id: frames.id, sampleMs: frames.sampleMs })
+      .select({ id: frames.id, tMs: frames.tMs })
       .from(frames)
       .where(
         and(
@@ -192,8 +192,8 @@ export async function recordNotes(
         ),
       )
       .orderBy(asc(frames.tMs))
-    const list = rows.flatMap(({ id, sampleMs }) => {
-      const note = notes.find(({ from, to }) => from * 1000 <= sampleMs && sampleMs < to * 1000)
+    const list = rows.flatMap(({ id, tMs }) => {
+      const note = notes.find(({ from, to }) => from * 1000 <= tMs && tMs < to * 1000)
       return note ? [toAnnotation(id, note)] : []
     })
     if (list.length === 0) return 0

@@ -82,7 +82,6 @@ function toFrameRow(
     ...told,
     id,
     videoId,
-    sampleMs: told.tMs,
     imageKey: keys.image,
     thumbKey: keys.thumb,
     loopKey: loop && loopKeyOf(id, loop.sha256),

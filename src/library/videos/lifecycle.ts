@@ -197,7 +197,7 @@ export function advanceStage(
   const at = stages.findIndex((entry) => entry.stage === stage)
   const before = stages[at]
   const startedAt = before?.startedAt ?? now
-  const movedAt = before?.done === done ? (before.movedAt ?? startedAt) : now
+  const movedAt = before?.done === done ? before.movedAt : now
   const earlier = at < 0 ? stages : stages.slice(0, at)
   return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, movedAt, done, total }]
 }

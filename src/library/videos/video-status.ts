@@ -78,7 +78,7 @@ function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside
     source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     status: video.status,
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage ?? '' },
-    stages: video.stages.map((stage) => toStageReport(stage, video, now)),
+    stages: video.stages.map((stage) => toStageReport(stage, now)),
     attempts: video.attempts,
     backfill: video.backfill,
     frame_count: n,
@@ -91,16 +91,8 @@ function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside
   }
 }
 
-const IN_WORK: readonly VideoStatus[] = ['fetching', 'extracting', 'annotating']
-
-/** A stage that the video left unfinished, as early versions kept it, ended when the video failed or was cancelled. */
-function endOf({ finishedAt }: StageProgress, video: VideoRow): string | null {
-  return finishedAt ?? (IN_WORK.includes(video.status) ? null : video.updatedAt.toISOString())
-}
-
-function toStageReport(progress: StageProgress, video: VideoRow, now: Date) {
-  const { stage, startedAt, done, total } = progress
-  const finishedAt = endOf(progress, video)
+function toStageReport(progress: StageProgress, now: Date) {
+  const { stage, startedAt, finishedAt, done, total } = progress
   const seconds = (new Date(finishedAt ?? now).getTime() - new Date(startedAt).getTime()) / 1000
   return {
     stage,
@@ -121,7 +113,7 @@ function toStageReport(progress: StageProgress, video: VideoRow, now: Date) {
  */
 function secondsLeft({ startedAt, movedAt, done, total }: StageProgress, now: Date): number | null {
   if (done === 0 || total === null) return null
-  const moved = new Date(movedAt ?? now).getTime()
+  const moved = new Date(movedAt).getTime()
   const perStep = (moved - new Date(startedAt).getTime()) / done
   const left = (perStep * (total - done) - (now.getTime() - moved)) / 1_000
   return left > 0 ? Math.ceil(left) : null
@@ -134,7 +126,6 @@ export async function explainFrames(db: Db, videoId: string) {
     .select({
       id: frames.id,
       t_ms: frames.tMs,
-      sample_ms: frames.sampleMs,
       kind: frames.kind,
       reason: frames.reason,
       rest: frames.rest,

@@ -47,7 +47,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     id: row.id,
     video_id: row.videoId,
     t_sec: tSec,
-    shot_sec: shotOf(row.sampleMs, video.shots),
+    shot_sec: shotOf(row.tMs, video.shots),
     kind: row.kind as FrameDocument['kind'],
     ...(byName(CHOSEN, (name) => values[name]) as ChosenValues),
     tone: row.tone as FrameDocument['tone'],

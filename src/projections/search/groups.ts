@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { type BrandDocument, brandIdOf, type VideoDocument } from '../../search/library-search.ts'
-import { DOCUMENTS, LIVE, rowsOf } from '../../search/postgres/tables.ts'
-import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
+import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
+import { applyToReadModel } from '../../search/postgres/write.ts'
 import { type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
 import { loadPublicVideos, loadTechniques } from './load.ts'
 
@@ -127,19 +127,6 @@ async function summaries(
           join ${model}.documents d on d.kind = 'frames' and d.id = best.id`,
   )
   return new Map(rows.map(({ key, n, strength, image }) => [key, { frameCount: n, imagePath: image, strength }]))
-}
-
-/** The vocabulary as it is now, for the start of the workers: the seeded one has no events. */
-export async function projectVocabulary({ db }: { db: Db }): Promise<void> {
-  await db.transaction(async (tx) => {
-    await lockReadModel(tx)
-    const rows = await rowsOf<{ slug: string }>(
-      tx,
-      sql`select slug from techniques
-          union select id from ${DOCUMENTS} where kind = 'techniques' and doc is not null`,
-    )
-    await projectGroups(tx, { ...noGroups(), techniques: new Set(rows.map(({ slug }) => slug)) })
-  })
 }
 
 /** Every public video and technique, and those in the read model, for a rebuild or a reconciliation. */

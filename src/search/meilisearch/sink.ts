@@ -4,8 +4,6 @@ import type { DocumentChanges } from '../library-search.ts'
 import type { MeiliOptions } from './request.ts'
 import { INDEX, indexName, SETTINGS, type StoredDocument, toStored } from './settings.ts'
 
-/** Indexes of an earlier layout, dropped by the next rebuild. */
-const OUTDATED = ['names', 'videos', 'brands', 'techniques'] as const
 /** Documents and bytes per task. A task costs about the same for one document as for thousands. */
 const CHUNK = 10_000
 /** The server accepts bodies of 100 MB by default. */
@@ -88,7 +86,6 @@ async function beginRebuild(
       await ensureLive()
       await succeeded(client.swapIndexes([{ indexes: [name, next], rename: false }]))
       await drop(next)
-      for (const outdated of OUTDATED) await drop(indexName(prefix, outdated))
     },
     abandon: () => drop(next),
   }
