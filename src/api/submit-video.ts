@@ -7,7 +7,7 @@ import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
-import { type AddressRules, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import { type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameters.ts'
@@ -18,7 +18,7 @@ export interface SubmitDeps {
   db: Db
   store: MediaStore
   maxUploadBytes: number
-  addresses: AddressRules
+  ytdlp: boolean
 }
 
 const titleSchema = z
@@ -89,13 +89,13 @@ const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: re
 
 /** Receives a video: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
 async function receiveVideo(
-  { db, store, maxUploadBytes: maxBytes, addresses }: SubmitDeps,
+  { db, store, maxUploadBytes: maxBytes, ytdlp }: SubmitDeps,
   { req, res, charge, hold }: Pick<Input<Operation>, 'req' | 'res' | 'charge' | 'hold'>,
 ): Promise<{ video: VideoRow; created: boolean }> {
   if (req.is('application/json')) {
     refuseDeclared(req, MAX_JSON_BYTES)
     const asked = UrlBody.parse(await readBody(parseJson, req, res), { error: namingFields })
-    return submitUrl(db, asked.url, addresses.resolve, { ...asked, fetchable: addresses.fetchable })
+    return submitUrl(db, asked.url, { ...asked, ytdlp })
   }
   hold('uploads')
   await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxBytes, maxBytes)))

@@ -5,11 +5,10 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import type { VideoStatus } from '../db/schema/videos.ts'
 import { AppError, MediaError } from '../errors.ts'
-import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import { type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { tooLarge } from '../media/media-store.ts'
 import { checkMagic, SNIFF_BYTES } from '../video/source/magic.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
-import { findSource } from '../video/source/source.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { type CommandContext, parseInteger, requireKnown, withContext } from './context.ts'
 import { CliError, similarNames, usage } from './failure.ts'
@@ -103,8 +102,7 @@ async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outco
 }
 
 function addUrl({ db, config }: CommandContext, url: string, details: SubmissionDetails) {
-  const fetchable = fetchability({ ytdlp: config.ytdlpPath !== undefined })
-  return submitUrl(db, url, findSource, { ...details, fetchable })
+  return submitUrl(db, url, { ...details, ytdlp: config.ytdlpPath !== undefined })
 }
 
 async function addFile({ db, store, config }: CommandContext, path: string, details: SubmissionDetails) {

@@ -11,7 +11,6 @@ import {
   whyUnreadable,
 } from '../library/videos/extraction.ts'
 import { retryVideo } from '../library/videos/lifecycle.ts'
-import { fetchability } from '../library/videos/submit.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { EXTRACTION_VERSION } from '../video/shots/detector.ts'
 import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
@@ -65,11 +64,10 @@ async function reextract(context: CommandContext, { video: ids, sample, dryRun }
 }
 
 async function sortOut({ config, store }: CommandContext, old: readonly VideoRow[]) {
-  const fetchable = fetchability({ ytdlp: config.ytdlpPath !== undefined })
   const readable: VideoRow[] = []
   const unreadable: { id: string; reason: string }[] = []
   for (const video of old) {
-    const reason = await whyUnreadable(video, store, fetchable)
+    const reason = await whyUnreadable(video, store, config.ytdlpPath !== undefined)
     if (reason === undefined) readable.push(video)
     else unreadable.push({ id: video.id, reason })
   }

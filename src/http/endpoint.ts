@@ -10,7 +10,7 @@ import { type Authentication, callerOf } from './authenticate.ts'
 import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
 import { holdUntilSent, limitOpen, limitOpenReads, type RateLimits, spendMore } from './rate-limit/rate-limits.ts'
 import { jsonBody } from './request-body.ts'
-import { CompressibleBody, type LongAnswers, sendJson } from './response-body.ts'
+import { CompressibleBody, type SendPieces, sendJson } from './response-body.ts'
 import { openRoutes, type Routes } from './routes.ts'
 
 /**
@@ -89,7 +89,7 @@ export interface EndpointTools {
   db: Db
   authentication: Pick<Authentication, 'requireScope'>
   limits: RateLimits
-  longAnswers: LongAnswers
+  sendPieces: SendPieces
 }
 
 type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -202,7 +202,7 @@ function asNamed(schema: z.ZodType, given: unknown): unknown {
 
 function readInput<O extends Methodless>(
   operation: O,
-  { limits, longAnswers }: EndpointTools,
+  { limits, sendPieces }: EndpointTools,
   req: Request,
   res: Response,
 ): Input<O> {
@@ -218,7 +218,7 @@ function readInput<O extends Methodless>(
     res,
     charge: (points: number) => spendMore(limits, { req, res }, points),
     hold: (kind: Holding) => holdUntilSent(limits, { req, res }, kind),
-    sendPieces: (pieces: AsyncIterable<string>, type: string) => longAnswers.send(req, res, pieces, type),
+    sendPieces: (pieces: AsyncIterable<string>, type: string) => sendPieces(req, res, pieces, type),
   }
   return input as Input<O>
 }

@@ -24,7 +24,6 @@ export interface EventStreams {
 }
 
 export interface EventStreamLimits {
-  perHolder?: number
   inProcess?: number
   /** Load balancers cut silent connections after 30 to 60 seconds. */
   heartbeatMs?: number
@@ -32,6 +31,8 @@ export interface EventStreamLimits {
   stalledMs?: number
 }
 
+/** Streams that one key or session may have open. */
+const PER_HOLDER = 5
 const RETRY_AFTER_SEC = 5
 /** How long a client waits before it connects again: after a fault, and after an orderly end. */
 const RETRY_MS = { fault: 3_000, end: 1_000 } as const
@@ -44,15 +45,15 @@ interface OpenStream {
 
 export function openEventStreams(
   guard: StreamGuard,
-  { perHolder = 5, inProcess = 1_000, heartbeatMs = 15_000, stalledMs = 30_000 }: EventStreamLimits = {},
+  { inProcess = 1_000, heartbeatMs = 15_000, stalledMs = 30_000 }: EventStreamLimits = {},
 ): EventStreams {
   const open = new Set<OpenStream>()
   let timer: NodeJS.Timeout | undefined
 
   function add(stream: OpenStream): void {
     if (open.size >= inProcess) throw tooMany('unavailable', `At most ${inProcess} streams are open in one process.`)
-    if ([...open].filter(({ holder }) => holder === stream.holder).length >= perHolder)
-      throw tooMany('rate_limited', `A key may have ${perHolder} streams open at a time. Close one first.`)
+    if ([...open].filter(({ holder }) => holder === stream.holder).length >= PER_HOLDER)
+      throw tooMany('rate_limited', `A key may have ${PER_HOLDER} streams open at a time. Close one first.`)
     open.add(stream)
     timer ??= setInterval(beat, heartbeatMs).unref()
   }

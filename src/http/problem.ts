@@ -222,10 +222,7 @@ export type RefusalLog = (address: string, fields: object, message: string) => v
  * Logs the first refusals of each address in a minute, and then one line that counts the others. So one client can
  * neither fill the disk nor hide the faults of others.
  */
-export function openRefusalLog(
-  logger: Pick<Logger, 'info'>,
-  { lines = LINES, windowMs = WINDOW_MS }: { lines?: number; windowMs?: number } = {},
-): RefusalLog {
+export function openRefusalLog(logger: Pick<Logger, 'info'>): RefusalLog {
   const logged = new LRUCache<string, number>({ max: MAX_ADDRESSES })
   const silenced = new Set<string>()
   let unlogged = 0
@@ -233,7 +230,7 @@ export function openRefusalLog(
 
   function beginWindow(now: number): void {
     logged.clear()
-    untilMs = now + windowMs
+    untilMs = now + WINDOW_MS
   }
 
   function tellCount(): void {
@@ -246,7 +243,7 @@ export function openRefusalLog(
     const now = performance.now()
     if (now >= untilMs) beginWindow(now)
     const count = logged.get(address) ?? 0
-    if (count < lines) {
+    if (count < LINES) {
       logged.set(address, count + 1)
       logger.info(fields, message)
       return

@@ -93,19 +93,17 @@ const compressors: Record<Encoding, () => Transform> = {
   gzip: () => createGzip(),
 }
 
-export interface LongAnswers {
-  /**
-   * Streams a body of any length: the next piece is made when the client has read the previous one. The first piece is
-   * made before the headers are sent, so that an error in it gets an error response.
-   */
-  send(req: Request, res: Response, pieces: AsyncIterable<string>, type: string): Promise<void>
-}
+/**
+ * Streams a body of any length: the next piece is made when the client has read the previous one. The first piece is
+ * made before the headers are sent, so that an error in it gets an error response.
+ */
+export type SendPieces = (req: Request, res: Response, pieces: AsyncIterable<string>, type: string) => Promise<void>
 
 /**
  * Long answers of one process. One piece is made at a time, followed by a pause three times as long. So three quarters
  * of the time are left to other requests, however many long answers there are.
  */
-export function openLongAnswers(): LongAnswers {
+export function openLongAnswers(): SendPieces {
   let turn: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(make: () => Promise<T>): Promise<T> {
@@ -121,7 +119,7 @@ export function openLongAnswers(): LongAnswers {
     return made.then(({ piece }) => piece)
   }
 
-  return { send: (req, res, pieces, type) => sendPieces(req, res, paced(pieces, inTurn), type) }
+  return (req, res, pieces, type) => sendPieces(req, res, paced(pieces, inTurn), type)
 }
 
 async function* paced(

@@ -22,7 +22,6 @@ import { openTokenChecks } from '../library/accounts/key-checks.ts'
 import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
 import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
-import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter, TOOL_SERVER } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
@@ -37,7 +36,7 @@ import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch, watchSearches } from '../search/open-search.ts'
-import { findSource, sourceKeyOf } from '../video/source/source.ts'
+import { sourceKeyOf } from '../video/source/source.ts'
 import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
@@ -106,9 +105,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const cache = openCachedReads(readModel, { takeTurn, limits })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
-  const longAnswers = openLongAnswers()
-  const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
-  const shared = { db, films, takeTurn, addresses, sourceKeyOf, publicUrl }
+  const sendPieces = openLongAnswers()
+  const shared = { db, films, takeTurn, ytdlp: config.ytdlpPath !== undefined, sourceKeyOf, publicUrl }
   const receiving = { store, kept, tail, streams, maxUploadBytes: config.maxUploadBytes }
   const pages = openPages({
     ...shared,
@@ -116,7 +114,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     search: searchOf('people'),
     readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
     oauth,
-    longAnswers,
+    sendPieces,
     limits,
     logger,
     countJobs,
@@ -155,7 +153,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     allowPrivate: config.webhookAllowPrivate,
     secretsKeys: config.secretsKeys,
   }
-  const routerTools = { db, authentication, limits, longAnswers }
+  const routerTools = { db, authentication, limits, sendPieces }
   const routers = [
     ...(signer ? [membersOnly({ db, authentication, limits, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.

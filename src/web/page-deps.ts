@@ -1,10 +1,9 @@
 import type { VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import type { LongAnswers } from '../http/response-body.ts'
+import type { SendPieces } from '../http/response-body.ts'
 import type { TakeTurn, VersionedCache } from '../http/versioned-cache.ts'
 import type { FilmReads } from '../library/films/films.ts'
-import type { AddressRules } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { AuthorizationServer } from '../oauth/server.ts'
@@ -29,7 +28,7 @@ export interface PageDeps {
   takeTurn: TakeTurn
   /** Finished pages, and what they are made of. */
   kept: VersionedCache<object>
-  longAnswers: LongAnswers
+  sendPieces: SendPieces
   /** An image by its public path, for exports. */
   readImage: (path: string) => Promise<Buffer | undefined>
   /** The canonical key of a pasted video address; undefined for anything else. */
@@ -45,7 +44,8 @@ export interface PageDeps {
   oauth: AuthorizationServer | undefined
   store: MediaStore
   maxUploadBytes: number
-  addresses: AddressRules
+  /** Whether this installation has it. */
+  ytdlp: boolean
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
   /** The vision model of this process, with its US dollars a day. */

@@ -96,7 +96,6 @@ test('every table of the library below has a row: a new table gets one in fillEv
 test('a backup of a library at rest is that library, by row and by file; a second copies nothing', async () => {
   using place = openFolder()
   using target = openFolder()
-  // As the command opens it.
   const store = openPlace(place.path)
   expect(await backUp(store)).toMatchObject({ images: 37, images_copied: 37, images_missing: 0 })
   expect(await backUp(store)).toMatchObject({ images: 37, images_copied: 0 })

@@ -2,9 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordFailure, retryVideo } from '../../src/library/videos/lifecycle.ts'
-import { fetchability, submitUrl } from '../../src/library/videos/submit.ts'
+import { submitUrl } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
-import { findSource } from '../../src/video/source/source.ts'
 import type { Platform } from '../../src/vocabulary.ts'
 import { fetchVideo } from '../../src/workers/attempt.ts'
 import type { Service } from '../support/service.ts'
@@ -20,8 +19,7 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 test('a file’s name that is not percent-encoded as UTF-8 is its title as it stands', async () => {
-  const submit = (url: string) =>
-    submitUrl(service.stores.db, url, findSource, { fetchable: fetchability({ ytdlp: false }) })
+  const submit = (url: string) => submitUrl(service.stores.db, url, { ytdlp: false })
   expect(await submit('https://cdn.acme.com/50%-off.mp4')).toMatchObject({ created: true, video: { title: '50% off' } })
   expect(await submit('https://cdn.acme.com/caf%E9.mp4')).toMatchObject({ created: true, video: { title: 'caf%E9' } })
   expect(await submit('https://cdn.acme.com/caf%C3%A9.mp4')).toMatchObject({ created: true, video: { title: 'café' } })
@@ -42,7 +40,7 @@ test('a file’s name that is not percent-encoded as UTF-8 is its title as it st
 
 test('the hash of an unlisted video that is given later is what a retry fetches', async () => {
   const { db } = service.stores
-  const submit = (url: string) => submitUrl(db, url, findSource, { fetchable: () => undefined })
+  const submit = (url: string) => submitUrl(db, url, { ytdlp: true })
   const bare = 'https://vimeo.com/44455577'
   const { video } = await submit(bare)
   const { id, revision } = video
@@ -65,13 +63,16 @@ test('how a video is fetched is told by its address, not by where it is said to 
     maxDurationSec: 900,
   })
   const fetched = async (url: string, platform: Platform) => {
-    const { video } = await submitUrl(db, url, findSource, { platform, fetchable: () => undefined })
+    const { video } = await submitUrl(db, url.replace('127.0.0.1', 'cdn.acme.com'), { platform, ytdlp: true })
     expect(video.platform).toBe(platform)
-    return fetch(video, {
-      scratchDir: service.config.dataDir,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    })
+    return fetch(
+      { ...video, sourceUrl: url },
+      {
+        scratchDir: service.config.dataDir,
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+      },
+    )
   }
   // Only the download refuses addresses, and only yt-dlp is missing.
   await expect(fetched('https://127.0.0.1/launch.mp4', 'youtube')).rejects.toMatchObject({ code: 'refused_address' })

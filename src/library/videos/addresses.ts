@@ -1,6 +1,7 @@
 import type { Db } from '../../db/client.ts'
 import { invalid } from '../../errors.ts'
-import { type AddressRules, findKnown, type KnownVideo, submitUrl } from './submit.ts'
+import { findSource } from '../../video/source/source.ts'
+import { findKnown, type KnownVideo, submitUrl, whyUnfetchable } from './submit.ts'
 
 /* Many addresses at once, as an operator pastes them. */
 
@@ -31,12 +32,8 @@ export function splitAddresses(text: string): string[] {
 }
 
 /** Checks what queueing each address would do. Queues nothing. */
-export async function checkAddresses(
-  db: Db,
-  given: readonly string[],
-  { resolve, fetchable }: AddressRules,
-): Promise<CheckedAddress[]> {
-  const sources = given.map((address) => resolve(address.slice(0, 2_000)))
+export async function checkAddresses(db: Db, given: readonly string[], ytdlp: boolean): Promise<CheckedAddress[]> {
+  const sources = given.map((address) => findSource(address.slice(0, 2_000)))
   const known = await findKnown(
     db,
     sources.flatMap((source) => source?.key ?? []),
@@ -50,7 +47,7 @@ export async function checkAddresses(
     firsts.set(source.key, address)
     const video = known.get(source.key)
     if (video) return { given: address, outcome: 'known', video }
-    const reason = fetchable(source)
+    const reason = whyUnfetchable(source, ytdlp)
     return reason === undefined ? { given: address, outcome: 'new' } : { given: address, outcome: 'refused', reason }
   })
 }
@@ -62,12 +59,12 @@ const NOT_AN_ADDRESS =
 export async function submitAddresses(
   db: Db,
   given: readonly string[],
-  { backfill, ...rules }: AddressRules & { backfill: boolean },
+  { backfill, ytdlp }: { backfill: boolean; ytdlp: boolean },
 ): Promise<number> {
   let queued = 0
-  for (const address of await checkAddresses(db, given, rules)) {
+  for (const address of await checkAddresses(db, given, ytdlp)) {
     if (address.outcome !== 'new') continue
-    const { created } = await submitUrl(db, address.given, rules.resolve, { fetchable: rules.fetchable, backfill })
+    const { created } = await submitUrl(db, address.given, { ytdlp, backfill })
     if (created) queued++
   }
   return queued

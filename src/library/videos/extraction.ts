@@ -13,7 +13,7 @@ import { recordFilm } from '../films/films.ts'
 import { type AttributeColumn, anyAttributeBy, isAttributeColumn, lockFrames } from '../frames/frames.ts'
 import { frameIdOf, idArray } from '../ids.ts'
 import { advanceStage, settleIfComplete } from './lifecycle.ts'
-import type { ResolvedSource } from './submit.ts'
+import { whyUnfetchable } from './submit.ts'
 import { aboutVideo, lockVideo, setVideo, takesIngest } from './videos.ts'
 
 export interface ExtractionToRecord {
@@ -178,12 +178,12 @@ export function videosOfOtherVersion(db: Db, version: string, ids?: readonly str
 export async function whyUnreadable(
   { uploadKey, sourceUrl, sourceKey, platform }: VideoRow,
   store: MediaStore,
-  fetchable: (source: ResolvedSource) => string | undefined,
+  ytdlp: boolean,
 ): Promise<string | undefined> {
   if (uploadKey !== null) return (await store.stat(uploadKey)) ? undefined : 'The uploaded file is lost.'
   if (sourceUrl === null) return 'It has neither a file nor a URL.'
   const named = { platform: platform as Platform, canonicalUrl: sourceUrl, key: sourceKey }
-  return fetchable(findSource(sourceUrl) ?? named)
+  return whyUnfetchable(findSource(sourceUrl) ?? named, ytdlp)
 }
 
 /** What a new extraction would do to a video's frames. */

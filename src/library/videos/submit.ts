@@ -9,7 +9,7 @@ import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
-import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
+import { decodePercent, findSource, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from '../ids.ts'
 import { aboutVideo, lockMedia, setVideo } from './videos.ts'
@@ -183,27 +183,19 @@ async function replacesLostUpload(db: Db, store: MediaStore, video: VideoRow, up
   return rowCount === 1
 }
 
-/** How the addresses of videos are read. */
-export interface AddressRules {
-  resolve: (url: string) => ResolvedSource | undefined
-  /** Why this installation cannot fetch a source; undefined when it can. */
-  fetchable: (source: ResolvedSource) => string | undefined
-}
-
 /** @throws AppError invalid_request for a URL that no video can come from. */
 export async function submitUrl(
   db: Db,
   url: string,
-  resolve: AddressRules['resolve'],
-  { fetchable, ...details }: SubmissionDetails & Pick<AddressRules, 'fetchable'>,
+  { ytdlp, ...details }: SubmissionDetails & { ytdlp: boolean },
 ): Promise<{ video: VideoRow; created: boolean }> {
-  const source = resolve(url)
+  const source = findSource(url)
   if (!source)
     throw invalid(
       'url',
       'Not a supported video URL. Use an https link to a video file or to a platform such as YouTube or Vimeo.',
     )
-  const refusal = fetchable(source)
+  const refusal = whyUnfetchable(source, ytdlp)
   if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
   return submitVideo(db, {
     sourceKey: source.key,
@@ -213,6 +205,12 @@ export async function submitUrl(
     fallbackTitle: titleFromUrl(toShownAddress(source.canonicalUrl)),
     details,
   })
+}
+
+/** The id of the video behind an address; undefined for what is none. */
+export function videoIdAt(address: string): string | undefined {
+  const source = findSource(address)
+  return source && videoIdOf(source.key)
 }
 
 /** `my-launch_film.mp4` → `my launch film`. */
@@ -230,21 +228,19 @@ function titleFromUrl(url: string): string {
 }
 
 /**
- * Why this installation cannot fetch a source; undefined when it can. Files need nothing, a platform's pages need an
- * operator's yt-dlp, and private networks are refused.
+ * Why this installation, with or without an operator's yt-dlp, cannot fetch a source; undefined when it can. Files need
+ * nothing, a platform's pages need yt-dlp, and private networks are refused.
  */
-export function fetchability({ ytdlp }: { ytdlp: boolean }): (source: ResolvedSource) => string | undefined {
-  return (source) => {
-    if (needsYtDlp(source))
-      return ytdlp
-        ? undefined
-        : `Videos on ${siteOf(source)} need yt-dlp: an operator installs it and sets YTDLP_PATH. Or upload the file.`
-    try {
-      checkUrl(source.canonicalUrl)
-      return undefined
-    } catch (error) {
-      if (error instanceof MediaError) return error.message
-      throw error
-    }
+export function whyUnfetchable(source: ResolvedSource, ytdlp: boolean): string | undefined {
+  if (needsYtDlp(source))
+    return ytdlp
+      ? undefined
+      : `Videos on ${siteOf(source)} need yt-dlp: an operator installs it and sets YTDLP_PATH. Or upload the file.`
+  try {
+    checkUrl(source.canonicalUrl)
+    return undefined
+  } catch (error) {
+    if (error instanceof MediaError) return error.message
+    throw error
   }
 }

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { videoIdOf } from '../../library/ids.ts'
-import { type AddressRules, submitUrl } from '../../library/videos/submit.ts'
+import { submitUrl, videoIdAt } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
@@ -13,7 +12,8 @@ import { countOfSeveral, severalOf } from '../values.ts'
 
 export interface AddVideosDeps {
   db: Db
-  addresses: AddressRules
+  /** Whether this installation has it. */
+  ytdlp: boolean
 }
 
 const MAX_VIDEOS = 20
@@ -24,7 +24,7 @@ export function addVideoTools(deps: AddVideosDeps): Tool[] {
   return [addVideo(deps), videoStatus(deps)]
 }
 
-function addVideo({ db, addresses }: AddVideosDeps): Tool {
+function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
   return defineTool({
     name: 'add_video',
     title: 'Add videos',
@@ -48,9 +48,9 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
       const videos: (z.infer<typeof Status> & { created: boolean })[] = []
       const refused: { url: string; why: string }[] = []
       for (const url of urls) {
-        const details = { title: urls.length === 1 ? title : undefined, author, fetchable: addresses.fetchable }
+        const details = { title: urls.length === 1 ? title : undefined, author, ytdlp }
         try {
-          const { video, created } = await submitUrl(db, url, addresses.resolve, details)
+          const { video, created } = await submitUrl(db, url, details)
           videos.push({ video_id: video.id, title: video.title, status: video.status, created })
         } catch (error) {
           if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
@@ -66,12 +66,7 @@ function addVideo({ db, addresses }: AddVideosDeps): Tool {
   })
 }
 
-function videoStatus({ db, addresses }: AddVideosDeps): Tool {
-  /** A video is known by its address before it is public. */
-  const idOf = (given: string) => {
-    const source = addresses.resolve(given)
-    return source ? videoIdOf(source.key) : given
-  }
+function videoStatus({ db }: AddVideosDeps): Tool {
   return defineTool({
     name: 'video_status',
     title: 'Progress of videos',
@@ -91,7 +86,7 @@ function videoStatus({ db, addresses }: AddVideosDeps): Tool {
       unknown: z.array(z.string()),
     }),
     async run({ video_id: given }) {
-      const asked = given.map((one) => ({ one, id: idOf(one) }))
+      const asked = given.map((one) => ({ one, id: videoIdAt(one) ?? one }))
       const reports = await reportVideos(
         db,
         asked.map(({ id }) => id),

@@ -75,7 +75,7 @@ async function send(deps: PageDeps, { query, req, res }: Exporting, exported: Ex
   const { format = 'json' } = query
   res.set('Cache-Control', 'no-store')
   if (format === 'zip') return sendZip(deps, res, exported)
-  const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.longAnswers.send(req, res, pieces, type)
+  const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.sendPieces(req, res, pieces, type)
   return sendDownload({ res, sendPieces }, { format, ...exported })
 }
 

@@ -21,16 +21,16 @@ export function addNewVideos(actions: Actions, deps: PageDeps): void {
 }
 
 /** Addresses are told first and queued second. */
-function addAddressActions(actions: Actions, { db, addresses: rules }: PageDeps): void {
+function addAddressActions(actions: Actions, { db, ytdlp }: PageDeps): void {
   const check = { ...some, path: '/web/videos/check', body: z.object({ addresses }) }
   actions.action(check, async ({ visitor, body }) => {
-    const checked = await checkAddresses(db, body.addresses, rules)
+    const checked = await checkAddresses(db, body.addresses, ytdlp)
     return { page: { title: 'Add videos', current: 'operator', body: checkedPage(visitor, checked) } }
   })
 
   const queue = { ...some, path: '/web/videos', body: z.object({ addresses, backfill: field.flag }) }
   actions.action(queue, async ({ body: { addresses: given, backfill } }) => {
-    const queued = await submitAddresses(db, given, { ...rules, backfill })
+    const queued = await submitAddresses(db, given, { ytdlp, backfill })
     return { json: { queued }, to: `/operator?queued=${queued}` }
   })
 }
