@@ -47,7 +47,7 @@ const CEILINGS = {
   'TypeScript of src': 57_453,
   'text of src': 63_411,
   tests: 42_818,
-  bench: 7_778,
+  bench: 7_389,
   'words of docs': 22_757,
   'words of decisions': 8_863,
 }

@@ -1,7 +1,7 @@
 import { judgedLines, type Phrase } from './judged-phrases.ts'
 
 /**
- * Phrases of 23 November 2026 over the frames of `judged-phrases.json`, judged by attributes and texts before the table
+ * Phrases of 23 November 2026 over the frames of `judged-frames.json`, judged by attributes and texts before the table
  * of other languages was written. Nobody tunes by those held out: forty in five languages.
  */
 
