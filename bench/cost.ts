@@ -1,25 +1,19 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Db } from '../src/db/client.ts'
 import type { RateLimits } from '../src/http/rate-limit/rate-limits.ts'
-import { listRoutes } from '../src/http/routes.ts'
 import { type About, optionsOf } from './support/bench.ts'
-import { type Dearest, dearestOf, NOT_MEASURED } from './support/dearest.ts'
-import { METHODS } from './support/dearest-tools.ts'
+import { DEAREST } from './support/dearest.ts'
 import { openServed, openStores, type Served, serveApi } from './support/service.ts'
-import { APP_ADDRESS } from './support/sign-in-requests.ts'
 import { median, round } from './support/stats.ts'
-import { addReceivers, openWorld, type World } from './support/world.ts'
+import { openWorld, type World } from './support/world.ts'
 
-/**
- * Aim: at most 15 ms of CPU a point. Routes and tools are those that the service lists, so that a new one without its
- * dearest request ends the bench.
- */
+/** Aim: at most 15 ms of CPU a point. `--only` takes those whose name holds a text. */
 export const about: About = {
   measures:
-    'The CPU time of the API and of PostgreSQL, a point of the rate limit, for the dearest allowed request of every ' +
-    'endpoint, page, action and tool. One account owns 1,000 boards, one of them with 5,000 frames and the longest ' +
-    'notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory. Also how long each keeps a ' +
-    'transaction open, for which the readers of the event log wait.',
+    'The CPU time of the API and of PostgreSQL, a point of the rate limit, for the dearest endpoints, pages, actions ' +
+    'and tools with their dearest arguments. One account owns 300 boards, one of them with 5,000 frames and the ' +
+    'longest notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory. Also how long each ' +
+    'keeps a transaction open, for which the readers of the event log wait.',
   against: 'the dearest plain read of one row, `GET /api/frames/{id}`, in the same run.',
   figures: [
     { what: 'CPU a point, dearest request', at: ['worst_ms'], atMost: 15, unit: 'ms' },
@@ -49,15 +43,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   await db.$client.query('alter system set autovacuum = off')
   await db.$client.query('select pg_reload_conf()')
   await db.$client.query('vacuum analyze')
-  // A loopback address, so that apps can sign people in.
-  const settings = { ...stores.settings, publicUrl: APP_ADDRESS, scale: 1_000 }
-  await using served = await openServed<string[], Taken>('cost', settings, db)
-  world.url = served.url
-  await addReceivers(world)
+  await using served = await openServed<undefined, Taken>('cost', { ...stores.settings, scale: 1_000 }, db)
   const rows: Row[] = []
-  const all = [...served.told, ...Object.keys(METHODS)]
-  for (const name of all.filter((name) => name.includes(values.only) && !NOT_MEASURED.has(name))) {
-    const row = await measure({ name, dearest: dearestOf(name), rounds: values.rounds }, world, served)
+  for (const name of Object.keys(DEAREST).filter((name) => name.includes(values.only))) {
+    const row = await measure(name, values.rounds, world, served)
     if (row.status >= 400) console.error(`${name} was refused: ${row.refusal}`)
     rows.push(row)
   }
@@ -80,14 +69,15 @@ export async function run(args: string[]): Promise<object | undefined> {
 
 /** Two requests warm the code, and are watched for open transactions; the median of the others counts. */
 async function measure(
-  { name, dearest, rounds }: { name: string; dearest: Dearest; rounds: number },
+  name: string,
+  rounds: number,
   world: World,
-  { url, spent }: Served<unknown, Taken>,
+  { url, spent }: Served<undefined, Taken>,
 ): Promise<Row> {
   const seen: Omit<Row, 'name' | 'ms_per_point' | 'transaction_ms'>[] = []
   let transaction_ms = 0
   for (let n = 0; n < rounds + 2; n++) {
-    const { path, ...init } = await dearest(world, n)
+    const { path, ...init } = await DEAREST[name]!(world, n)
     const before = await spent()
     const watch = n < 2 ? watchTransactions(world.db) : undefined
     const answer = await fetch(url + path, { redirect: 'manual', ...init })
@@ -141,7 +131,7 @@ interface Taken {
   address: number
 }
 
-/** Tells the names of all routes and tools, and counts points. */
+/** Counts points. */
 function serveCounted(settings: string | undefined): Promise<undefined> {
   const taken = { account: 0, address: 0 }
   const watched = (limits: RateLimits): RateLimits => ({
@@ -155,15 +145,5 @@ function serveCounted(settings: string | undefined): Promise<undefined> {
       limits.consumeLocally(budget, subject, points)
     },
   })
-  return serveApi(
-    settings,
-    ({ app }) => ({
-      told: [
-        ...listRoutes(app.routers).map(({ path, methods }) => `${methods[0]} ${path}`),
-        ...app.tools.map(({ name }) => name),
-      ],
-      count: () => taken,
-    }),
-    { limits: watched },
-  )
+  return serveApi(settings, () => ({ told: undefined, count: () => taken }), { limits: watched })
 }

@@ -13,6 +13,7 @@ import { median } from './support/stats.ts'
 
 const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const QUIET = '-v error -nostdin -y'.split(' ')
 const CLIPS = ['launch-atlas.mp4', 'launch-relay.mp4']
 
 interface Cost {
@@ -113,27 +114,9 @@ async function makeClip(folder: string, name: string, height: number): Promise<s
   const file = join(folder, `${name}.mp4`)
   const scaled = sources.map((_, i) => `[${i}:v]scale=${(height * 16) / 9}:${height},setsar=1,fps=30[v${i}]`).join(';')
   const graph = `${scaled};${sources.map((_, i) => `[v${i}]`).join('')}concat=n=${sources.length}[v]`
-  await timed('ffmpeg', [
-    '-v',
-    'error',
-    '-nostdin',
-    '-y',
-    ...sources.flatMap((source) => ['-i', source]),
-    '-filter_complex',
-    graph,
-    '-map',
-    '[v]',
-    '-c:v',
-    'libx264',
-    '-preset',
-    'veryfast',
-    '-crf',
-    '21',
-    '-pix_fmt',
-    'yuv420p',
-    '-an',
-    file,
-  ])
+  const coded = '-c:v libx264 -preset veryfast -crf 21 -pix_fmt yuv420p -an'
+  const inputs = sources.flatMap((source) => ['-i', source])
+  await timed('ffmpeg', [...QUIET, ...inputs, '-filter_complex', graph, '-map', '[v]', ...coded.split(' '), file])
   return file
 }
 
@@ -171,21 +154,8 @@ async function compare(
 
 async function runHour(folder: string): Promise<{ peakMb: number; wallSec: number; frames: number }> {
   const hour = join(folder, 'hour.mp4')
-  await timed('ffmpeg', [
-    '-v',
-    'error',
-    '-nostdin',
-    '-y',
-    '-stream_loop',
-    '60',
-    '-i',
-    join(folder, '1080p.mp4'),
-    '-t',
-    '3600',
-    '-c',
-    'copy',
-    hour,
-  ])
+  const clip = join(folder, '1080p.mp4')
+  await timed('ffmpeg', [...QUIET, '-stream_loop', '60', '-i', clip, ...'-t 3600 -c copy'.split(' '), hour])
   const scratch = join(folder, 'hour')
   await mkdir(scratch)
   const { peakMb, wallSec } = await timed(process.execPath, [...CHILD_FLAGS, SELF, 'extract', hour, scratch, '3700'])

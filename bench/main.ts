@@ -1,9 +1,8 @@
 import type { Bench } from './support/bench.ts'
 import { printReport, saveRun } from './support/report.ts'
 
-const REQUESTS = ['reads', 'mcp', 'search', 'cold-search', 'relevance', 'cost', 'starve', 'idle', 'upgrade']
-const VIDEOS = ['ingest', 'shots', 'picks', 'annotation', 'films']
-const BENCHES = [...REQUESTS, ...VIDEOS, 'seed']
+const REQUESTS = ['reads', 'mcp', 'search', 'relevance', 'cost', 'starve']
+const BENCHES = [...REQUESTS, 'ingest', 'shots', 'picks', 'annotation']
 
 const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]
 Names: ${BENCHES.join(', ')}

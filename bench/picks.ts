@@ -194,27 +194,9 @@ function toShots(clip: Clip, count: number): Array<{ from: number; to: number }>
 async function measureAll(path: string): Promise<Array<{ value: number; blank: boolean }>> {
   const bytes = JUDGE_WIDTH * JUDGE_HEIGHT
   const filter = `scale=${JUDGE_WIDTH}:${JUDGE_HEIGHT}:flags=bilinear,format=gray`
-  const child = spawn(
-    'ffmpeg',
-    [
-      '-v',
-      'error',
-      '-nostdin',
-      ...inputOptions(path),
-      '-map',
-      '0:v:0',
-      '-vf',
-      filter,
-      '-fps_mode',
-      'passthrough',
-      '-f',
-      'rawvideo',
-      'pipe:1',
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+  const through = `-map 0:v:0 -vf ${filter} -fps_mode passthrough -f rawvideo pipe:1`
+  const args = ['-v', 'error', '-nostdin', ...inputOptions(path), ...through.split(' ')]
+  const child = spawn('ffmpeg', args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const result: Array<{ value: number; blank: boolean }> = []
   let rest = Buffer.alloc(0)
   for await (const chunk of child.stdout!) {

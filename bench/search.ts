@@ -2,17 +2,19 @@ import type pg from 'pg'
 import type { FrameQuery, LibrarySearch } from '../src/search/library-search.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { type About, inTurns, millisecondsOf, optionsOf } from './support/bench.ts'
-import { seedLibrary } from './support/library.ts'
-import { likenessShare } from './support/likeness.ts'
-import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
-import { round } from './support/stats.ts'
+import { compareWithMeilisearch, KINDS, measureCold } from './support/cold-costs.ts'
+import { openMirror } from './support/mirror.ts'
+import { openServed, openStores, serveApi } from './support/service.ts'
 
-/** Aim: at most 3 times the bare SQL. `--seeded` takes the library in DATABASE_URL, which `seed` has filled. */
+/** Aim: at most 3 times the bare SQL. With MEILI_URL and MEILI_KEY cold questions go to Meilisearch, too. */
 export const about: About = {
-  measures: 'The time of searches and wall pages from the read model in PostgreSQL.',
+  measures:
+    'The time of searches and wall pages from the read model in PostgreSQL. The CPU time of cold questions, API and ' +
+    'PostgreSQL together: each is asked once, so that nothing comes from memory.',
   against:
     'the SQL that a person would write for the same question on a plain indexed table of the same frames, in turns. ' +
-    'Both send the same documents. Ratios of medians.',
+    'Both send the same documents. Ratios of medians. For cold questions a bare `select` of the same frames; on ' +
+    'Meilisearch the question that finds the same frames in the same index, asked by the same client.',
   figures: [
     { what: 'filtered page', at: ['cases', 'filtered page', 'ratio'], atMost: 3 },
     { what: 'last page', at: ['cases', 'last page', 'ratio'], atMost: 3 },
@@ -21,7 +23,12 @@ export const about: About = {
     { what: 'facets of everything', at: ['cases', 'facets of everything', 'ratio'], atMost: 3 },
     { what: 'one filter, middle page', at: ['cases', 'one filter, middle page', 'ratio'], atMost: 3 },
     { what: '`similar`', at: ['cases', 'similar', 'ours_ms'], unit: 'ms' },
-    { what: '`similar`: share of the likeness of the 24 most alike', at: ['similar', 'share'] },
+    ...Object.keys(KINDS).map((kind) => ({
+      what: `cold ${kind}: CPU ÷ a bare \`select\``,
+      at: ['cold', kind, 'ratio'],
+    })),
+    { what: 'cold words on Meilisearch ÷ asked directly', at: ['meilisearch', 'words', 'ratio'], atMost: 1.8 },
+    { what: 'the same with counts', at: ['meilisearch', 'counts', 'ratio'], atMost: 1.8 },
   ],
 }
 
@@ -29,32 +36,32 @@ const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind
 const ORDER = 'order by added_at desc, video_id, t_ms'
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const values = optionsOf(args, { frames: 100_000, rounds: 15, seeded: false })
-  await using database = values.seeded ? openSeededDatabase('search') : await openTemporaryDatabase()
-  const { db } = database
+  if (args[0] === 'serve') return serveApi(args[1])
+  const values = optionsOf(args, { frames: 100_000, rounds: 15, questions: 100 })
+  const { frames, questions } = values
+  await using stores = await openStores('search', { frames })
+  const { db, settings } = stores
   const pool = db.$client
-  const started = performance.now()
-  const frames = values.seeded
-    ? Number((await pool.query('select count(*) from library_search.frames')).rows[0].count)
-    : (await seedLibrary(db, { frames: values.frames })).frames
-  const seedSeconds = round((performance.now() - started) / 1000)
   await makePlainTable(pool)
   const search = openPostgresSearch(pool)
   const figures: Record<string, { ours_ms: number; bare_ms?: number; ratio?: number }> = {}
   for (const one of casesOf(search, Math.ceil(frames / 120)))
     figures[one.name] = await measure(pool, one, values.rounds)
-  // Comparing ten frames with every frame of a million takes longer than all the rest.
-  const similar = frames <= 200_000 ? await likenessShare(pool, search) : undefined
   console.table(figures)
-  if (values.seeded) await pool.query('drop table plain')
+  const cold = await measureCold(await openServed('search', settings, db), db, questions)
+  console.table(cold)
+  await using mirror = await openMirror(db)
+  const meilisearch =
+    mirror &&
+    (await compareWithMeilisearch(await openServed('search', { ...settings, ...mirror }, db), mirror.meili, questions))
   return {
     bench: 'search',
     frames,
-    seed_seconds: seedSeconds,
     ratio: Math.max(...Object.values(figures).flatMap((figure) => figure.ratio ?? [])),
     ratio_of: 'slowest case against bare SQL',
     cases: figures,
-    similar,
+    cold,
+    meilisearch,
   }
 }
 

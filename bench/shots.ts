@@ -7,7 +7,6 @@ import { type Clip, defaultFolder, loadClips } from './support/clips.ts'
 import { KINDS } from './support/film-kinds.ts'
 import { kindOf, makeFilms, parseSource } from './support/films.ts'
 import {
-  cpuSeconds,
   extentOf,
   f1,
   figuresOf,
@@ -20,7 +19,6 @@ import {
   score,
   sum,
 } from './support/shot-scores.ts'
-import { round } from './support/stats.ts'
 
 /** Aims: F1 of 0.90 over all clips, 0.95 for each launch film. `scdet` is given the best of six thresholds, too. */
 export const about: About = {
@@ -28,8 +26,8 @@ export const about: About = {
     'F1 of the shot boundaries found in every clip of a folder with `MANIFEST.json` and `*.truth.json`. A cut counts ' +
     'within two frames, a gradual transition when the boundary lies inside it or within two frames of it. The ' +
     'detector was tuned on the clips of `../shared/videos`, so their figure is an upper one. `--made` with clips of ' +
-    'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. CPU counts ' +
-    'decoding, too. Extents are those of mixed frames.',
+    'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. Extents ' +
+    'are those of mixed frames.',
   against: "known transitions, and ffmpeg's `scdet` on the same clips.",
   figures: [
     { what: 'F1, all clips', at: ['f1'], atLeast: 0.9 },
@@ -38,7 +36,6 @@ export const about: About = {
     { what: 'mean overlap of gradual transitions', at: ['extent', 'mean_iou'] },
     { what: 'F1 where half overlaps', at: ['extent', 'f1_at_half'] },
     { what: 'F1 where three quarters overlap', at: ['extent', 'f1_at_three_quarters'] },
-    { what: 'CPU ÷ that of `scdet`', at: ['cpu_ratio'] },
     { what: '`scdet`, all clips', at: ['scdet', 'f1'] },
     { what: '`scdet`, first launch film', at: ['clips', 'launch-atlas.mp4', 'scdet', 'f1'] },
     { what: '`scdet`, second launch film', at: ['clips', 'launch-relay.mp4', 'scdet', 'f1'] },
@@ -55,8 +52,6 @@ interface Row {
   judged: ReturnType<typeof score>
   scdet: Score[]
   lost: string
-  /** CPU seconds. */
-  cpu: { ours: number; scdet: number }
 }
 
 /**
@@ -108,14 +103,11 @@ async function judge(folder: string, options: { verbose: boolean; rowOf?: (file:
     }
   })
   console.table(table)
-  const cpu = (of: 'ours' | 'scdet') => judged.reduce((sum, row) => sum + row.cpu[of], 0)
-  const cpuRatio = round(cpu('ours') / cpu('scdet'))
   return {
     bench: 'shots',
     detector: DETECTOR_VERSION,
     ...figuresOf(all),
     extent: extentOf(judged.map((row) => row.judged)),
-    cpu_ratio: cpuRatio,
     clips: Object.fromEntries(
       [...rows].map(([name, list]) => [
         name,
@@ -132,14 +124,10 @@ async function judge(folder: string, options: { verbose: boolean; rowOf?: (file:
 
 async function judgeClip(folder: string, clip: Clip): Promise<Row> {
   const path = join(folder, clip.file)
-  const start = cpuSeconds()
   const ours = score(clip, await findOurs(path))
-  const between = cpuSeconds()
   const scenes = await findScdet(path)
-  const cpu = { ours: between - start, scdet: cpuSeconds() - between }
   return {
     clip,
-    cpu,
     ours: ours.score,
     judged: ours,
     scdet: THRESHOLDS.map(

@@ -5,18 +5,16 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import type { Db } from '../src/db/client.ts'
 import { frames as framesTable } from '../src/db/schema/frames.ts'
-import { revokeKey } from '../src/library/accounts/keys.ts'
 import { shareBoard } from '../src/library/collections/board-settings.ts'
 import { type Asked, ATTACKS, type Outcome, type Target } from './support/attacks.ts'
-import { type About, optionsOf, watchMemory } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { openMirror } from './support/mirror.ts'
 import { openServed, openStores, serveApi } from './support/service.ts'
 import { median, percentile, round } from './support/stats.ts'
 import { fullBoard, MOST, newPerson } from './support/world.ts'
 
 /**
- * `--seeded` takes the library in DATABASE_URL, and leaves the accounts, boards and uploads of the clients in it. With
- * MEILI_URL and MEILI_KEY Meilisearch answers. `--only` takes the clients whose name holds a text.
+ * With MEILI_URL and MEILI_KEY Meilisearch answers. `--only` takes the clients whose name holds a text.
  */
 export const about: About = {
   measures:
@@ -30,7 +28,6 @@ export const about: About = {
   figures: [
     { what: 'warm reads, worst row ÷ quiet', at: ['ratio'], atMost: 5 },
     { what: 'slowest `/livez` of all rows', at: ['livez_ms'], atMost: 250, unit: 'ms' },
-    { what: 'memory that page exports take', at: ['rows', 'page exports', 'grown_mb'], atMost: 100, unit: 'MB' },
     ...Object.keys(ATTACKS).map((name) => ({ what: name, at: ['rows', name, 'ratio'], atMost: 5 })),
   ],
 }
@@ -38,10 +35,10 @@ export const about: About = {
 export async function run(args: string[]): Promise<object | undefined> {
   if (args[0] === 'serve') return serveApi(args[1])
   if (args[0] === 'attack') return attack(args[1]!, JSON.parse(args[2]!))
-  const values = optionsOf(args, { frames: 20_000, seconds: 5, spells: 3, only: '', seeded: false })
+  const values = optionsOf(args, { frames: 20_000, seconds: 5, spells: 3, only: '' })
   await using stores = await openStores('starve', values)
   const { db } = stores
-  await using mirror = await openMirror(db, values)
+  await using mirror = await openMirror(db)
   const prepared = await prepare(db)
   await db.$client.query('vacuum analyze')
   await using served = await openServed('starve', { ...stores.settings, meili: mirror?.meili, scale: 1 }, db)
@@ -59,14 +56,11 @@ export async function run(args: string[]): Promise<object | undefined> {
     // A new address, because the budget of the last spell is spent.
     const target = { ...prepared.target, ...owned, port, address: `127.0.2.${n + 1}`, seconds, spell }
     const begin = await prepareAttack(name, target)
-    if (name === 'page exports') await writeNotes(db, owned.boardId, MOST.note)
     quiet.push(await reader.measure(seconds))
-    const memory = watchMemory(served.pid)
     const ended = begin()
     const seen = await reader.measure(seconds)
-    measured.push({ name, seen, outcome: await ended, grownMb: memory.grownMb() })
+    measured.push({ name, seen, outcome: await ended })
     await reader.calm()
-    if (name === 'page exports') await writeNotes(db, owned.boardId, null)
   }
   quiet.push(await reader.measure(seconds))
   reader.close()
@@ -80,9 +74,9 @@ export async function run(args: string[]): Promise<object | undefined> {
 }
 
 interface Prepared {
-  target: Pick<Target, 'frameIds' | 'deadKey'>
+  target: Pick<Target, 'frameIds'>
   /** Accounts with a full board each, so that clients one after the other do not share a budget. */
-  owned: Pick<Target, 'key' | 'boardId' | 'shareToken' | 'operatorKey' | 'cookie' | 'form'>[]
+  owned: Pick<Target, 'key' | 'boardId' | 'shareToken' | 'operatorKey' | 'cookie'>[]
   /** The key of the account that saves beside. */
   key: string
 }
@@ -92,23 +86,16 @@ async function prepare(db: Db): Promise<Prepared> {
   const frameIds = rows.map(({ id }) => id)
   const owned: Prepared['owned'] = []
   for (let n = 0; n < 4; n++) {
-    const { accountId, key, cookie, form } = await newPerson(db)
+    const { accountId, key, cookie } = await newPerson(db)
     const boardId = await fullBoard(db, accountId, frameIds, null)
     const { token: shareToken } = await shareBoard(db, { accountId, boardId })
     await db.$client.query(
       'insert into boards (id, account_id, name) select $1 || n, $1, $2 || n from generate_series(1, 999) n',
       [accountId, 'board '],
     )
-    owned.push({ key, cookie, form, boardId, shareToken, operatorKey: (await newPerson(db, 'operator')).key })
+    owned.push({ key, cookie, boardId, shareToken, operatorKey: (await newPerson(db, 'operator')).key })
   }
-  const dead = await newPerson(db)
-  await revokeKey(db, dead)
-  return { target: { frameIds, deadKey: dead.key }, owned, key: (await newPerson(db)).key }
-}
-
-/** The same note on every pin of a board. */
-async function writeNotes(db: Db, boardId: string, note: string | null): Promise<void> {
-  await db.$client.query('update board_items set note = $2 where board_id = $1', [boardId, note])
+  return { target: { frameIds }, owned, key: (await newPerson(db)).key }
 }
 
 /** Starts the client's process, so that its start weighs on no figure. The returned function lets it begin. */
@@ -220,7 +207,6 @@ interface Spell {
   name: string
   seen: Seen
   outcome: Outcome
-  grownMb: number
 }
 
 function figuresOf(quiet: readonly Seen[], measured: readonly Spell[]) {
@@ -236,15 +222,14 @@ function figuresOf(quiet: readonly Seen[], measured: readonly Spell[]) {
   })
   const rowOf = (spells: readonly Spell[]) => {
     const sorted = spells.map(({ seen, ...spell }) => ({ ...spell, ...shown(seen) })).sort((a, b) => a.ratio - b.ratio)
-    const { name: _, grownMb, ...middle } = sorted[Math.floor(sorted.length / 2)]!
+    const { name: _, ...middle } = sorted[Math.floor(sorted.length / 2)]!
     return {
       ...middle,
       livez_ms: Math.max(...sorted.map(({ livez_ms }) => livez_ms)),
-      grown_mb: Math.max(grownMb, ...spells.map((spell) => spell.grownMb)),
     }
   }
   const rows = Object.fromEntries([...Map.groupBy(measured, ({ name }) => name)].map(([n, all]) => [n, rowOf(all)]))
-  console.table(rows, ['ratio', 'warm_p50_ms', 'warm_p99_ms', 'livez_ms', 'cold_ms', 'save_ms', 'failed', 'grown_mb'])
+  console.table(rows, ['ratio', 'warm_p50_ms', 'warm_p99_ms', 'livez_ms', 'cold_ms', 'save_ms', 'failed'])
   const all = Object.values(rows)
   return {
     ratio: Math.max(...all.map(({ ratio }) => ratio)),

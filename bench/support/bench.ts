@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { median, round } from './stats.ts'
 
@@ -83,20 +82,4 @@ export async function millisecondsOf(act: () => Promise<unknown>): Promise<numbe
   const started = performance.now()
   await act()
   return performance.now() - started
-}
-
-/** How much the memory of a process grew at most since now, looked at ten times a second. Linux only. */
-export function watchMemory(pid: number): { grownMb(): number } {
-  const residentMb = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_000
-  const start = residentMb()
-  let most = start
-  const timer = setInterval(() => {
-    most = Math.max(most, residentMb())
-  }, 100)
-  return {
-    grownMb() {
-      clearInterval(timer)
-      return Math.round(most - start)
-    },
-  }
 }

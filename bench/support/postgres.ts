@@ -1,7 +1,6 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseConfig } from '../../src/config.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
 import { sharedBuffersMb, startLocalPostgres } from '../../src/local/postgres.ts'
@@ -18,14 +17,6 @@ const SETTINGS_WHEN_FILLED = {
   shared_buffers: `${sharedBuffersMb(Number.POSITIVE_INFINITY)}MB`,
   fsync: 'off',
   full_page_writes: 'off',
-}
-
-/** The library in DATABASE_URL, which `seed` has filled. It is left as it is. */
-export function openSeededDatabase(bench: string): TemporaryDatabase {
-  const { databaseUrl } = parseConfig(process.env)
-  if (!databaseUrl) throw new Error(`${bench}: --seeded needs DATABASE_URL`)
-  const db = openDb({ url: databaseUrl, statementTimeoutMs: 0 })
-  return { db, url: databaseUrl, [Symbol.asyncDispose]: () => db.$client.end() }
 }
 
 /**

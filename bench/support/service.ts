@@ -11,7 +11,7 @@ import { type ApiOptions, type OpenApi, openApi } from '../../src/server/main.ts
 import { openEnding } from './ending.ts'
 import { seedLibrary } from './library.ts'
 import { BENCH_PREFIX } from './mirror.ts'
-import { openSeededDatabase, openTemporaryDatabase } from './postgres.ts'
+import { openTemporaryDatabase } from './postgres.ts'
 import { postgresCpuMs, postmasterOf } from './processes.ts'
 
 /** Where a service keeps its data, and how it is set. */
@@ -30,18 +30,15 @@ export interface Stores extends AsyncDisposable {
   settings: Settings
 }
 
-/** PostgreSQL with a library, Redis and a folder. `seeded`: the library in DATABASE_URL, which `seed` has filled. */
-export async function openStores(
-  bench: string,
-  { frames = 0, seeded = false }: { frames?: number; seeded?: boolean },
-): Promise<Stores> {
+/** PostgreSQL with a library, Redis and a folder. */
+export async function openStores(bench: string, { frames }: { frames: number }): Promise<Stores> {
   const dir = mkdtempSync(join(tmpdir(), `frames-bench-${bench}-`))
   const ending = openEnding()
   ending.defer(() => rmSync(dir, { recursive: true, force: true }))
   const redis = await ending.use(startLocalRedis({ dir, persistent: false }), (started) => started.stop())
-  const database = seeded ? openSeededDatabase(bench) : await openTemporaryDatabase()
+  const database = await openTemporaryDatabase()
   const { db } = database
-  if (!seeded && frames > 0) await seedLibrary(db, { frames })
+  await seedLibrary(db, { frames })
   return {
     db,
     settings: { dir, databaseUrl: database.url, redisUrl: redis.url },

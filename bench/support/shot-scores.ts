@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,17 +25,6 @@ export interface Score {
 /** Frames by which a boundary may miss the truth. */
 const TOLERANCE = 2
 
-/** CPU seconds of this process and of the children that have ended; 0 where the system does not tell. */
-export function cpuSeconds(): number {
-  try {
-    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ')
-    // utime, stime, cutime and cstime, in hundredths: USER_HZ is 100 on every Linux.
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
-  } catch {
-    return 0
-  }
-}
-
 /** Boundaries as frame numbers (the truth counts frames), from the decoding and the detector that ship. */
 export async function findOurs(path: string): Promise<Found[]> {
   const detector = createShotDetector()
@@ -46,12 +34,10 @@ export async function findOurs(path: string): Promise<Found[]> {
   const scratchDir = await mkdtemp(join(tmpdir(), 'bench-shots-'))
   try {
     const options = { file: path, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 3600 } }
-    const probe = await probeVideo(path, options.limits)
-    await decodeVideo(options, probe, () => ({
+    await decodeVideo(options, await probeVideo(path, options.limits), () => ({
       frame(tMs, data) {
         times.push(tMs)
-        const frame = meter.measure(tMs, data)
-        boundaries.push(...detector.push(frame))
+        boundaries.push(...detector.push(meter.measure(tMs, data)))
       },
     }))
   } finally {

@@ -4,7 +4,6 @@ import type { Db } from '../../src/db/client.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
-import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
@@ -20,48 +19,26 @@ export interface World {
   form: string
   frames: string[]
   videos: string[]
-  /** Videos that no other request needs. */
-  spare: string[]
   slugs: string[]
   brands: string[]
   /** Full, with the longest notes. */
   board: string
-  /** Its timeline has nearly 24 hours. */
-  film: string
-  boards: string[]
-  shareToken: string
-  /** Of the service, once it runs. */
-  url: string
-  webhooks: string[]
 }
 
 const FRAMES = 7_000
 const SMALL_BOARDS = 300
-const KEPT_VIDEOS = 60
 
-export const MOST = { pins: 5_000, boards: 1_000, note: 'n'.repeat(2_000), frames: 500 }
+export const MOST = { pins: 5_000, note: 'n'.repeat(2_000) }
 
 export async function openWorld(db: Db): Promise<World> {
-  // The frames are those of some videos; the others may be deleted.
   const videos = await listIds(db, 'select id from videos order by id')
-  const frames = await listIds(db, `select id from frames where video_id = any($1) order by md5(id) limit ${FRAMES}`, [
-    videos.slice(0, KEPT_VIDEOS),
-  ])
+  const frames = await listIds(db, `select id from frames order by md5(id) limit ${FRAMES}`)
   const { accountId, ...person } = await newPerson(db, 'operator')
   const board = await fullBoard(db, accountId, frames)
-  const { token: shareToken } = await shareBoard(db, { accountId, boardId: board })
-  const { id: film } = await createBoard(db, { accountId, name: 'as long as a timeline' })
-  await pinFrames(db, { accountId, boardId: film, frameIds: frames.slice(0, 100) })
-  await db.execute(sql`
-    insert into dead_events (consumer, event_id, attempts, error)
-    select 'search', id, 1, 'bench' from events limit 1000`)
   for (const [at, id] of videos.entries()) await db.transaction((tx) => recordFilm(tx, id, inventedFilm(at)))
-  await db.execute(sql`insert into checkpoints (consumer) values ('search') on conflict do nothing`)
-  const boards: string[] = []
   for (let n = 1; n < SMALL_BOARDS; n++) {
     const { id: boardId } = await createBoard(db, { accountId, name: `board ${n} ${'b'.repeat(100)}` })
     await pinFrames(db, { accountId, boardId, frameIds: frames.slice(n, n + 5) })
-    boards.push(boardId)
   }
   for (let from = 0; from < MOST.pins; from += 500)
     await saveFrames(db, { accountId, frameIds: frames.slice(from, from + 500) })
@@ -71,7 +48,6 @@ export async function openWorld(db: Db): Promise<World> {
     ...person,
     frames,
     videos,
-    spare: videos.slice(KEPT_VIDEOS),
     slugs: await listIds(
       db,
       'select technique as id from frames where technique is not null group by 1 order by count(*) desc',
@@ -81,11 +57,6 @@ export async function openWorld(db: Db): Promise<World> {
       'select author as id from videos where author is not null group by 1 order by count(*) desc',
     ),
     board,
-    film,
-    boards,
-    shareToken,
-    url: '',
-    webhooks: [],
   }
 }
 
@@ -101,8 +72,8 @@ function inventedFilm(at: number): Parameters<typeof recordFilm>[2] {
   return { shots, picture, probe: { durationSec: 200 * (0.5 + at / 1000) } }
 }
 
-async function listIds(db: Db, text: string, values: unknown[] = []): Promise<string[]> {
-  const { rows } = await db.$client.query<{ id: string }>(text, values)
+async function listIds(db: Db, text: string): Promise<string[]> {
+  const { rows } = await db.$client.query<{ id: string }>(text)
   return rows.map(({ id }) => id)
 }
 
@@ -121,17 +92,9 @@ export async function fullBoard(
   return id
 }
 
-export const keyed = ({ key }: World, json: boolean): Record<string, string> => ({
-  authorization: `Bearer ${key}`,
-  ...(json ? { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } : {}),
-})
-
-export const newSlug = () => `t-${randomUUID()}`
-export const deadEvents = (db: Db) => listIds(db, 'select event_id as id from dead_events')
-
 /** A technique that a tenth of a library of 20,000 frames has. */
 export async function commonTechnique(db: Db): Promise<string> {
-  const slug = newSlug()
+  const slug = `t-${randomUUID()}`
   await addTechnique(db, { slug, name: slug, description: slug, aliases: [] })
   await db.$client.query(
     'update frames set technique = $1 where id in (select id from frames order by md5(id) limit 2000)',
@@ -144,29 +107,8 @@ export async function commonTechnique(db: Db): Promise<string> {
 export async function newPerson(db: Db, role: 'member' | 'operator' = 'member') {
   const email = `${randomUUID()}@example.org`
   const { id: accountId } = await createAccount(db, { email, plan: 'pro', role })
-  const { key, record } = await createKey(db, { accountId, name: 'k' })
-  const { token } = (await redeemSignInCode(db, { code: await codeFor(db, email) }))!
-  return { email, accountId, key, keyId: record.id, cookie: `session=${token}`, form: formToken(token) }
-}
-
-/** A code that signs the owner of an address in. */
-export async function codeFor(db: Db, email: string): Promise<string> {
-  return (await createSignInCode(db, { email, newPlan: null }))!.code
-}
-
-/** Receivers of events, which only the service can make. */
-export async function addReceivers(world: World): Promise<void> {
-  for (let n = 0; n < 20; n++) {
-    const body = JSON.stringify({ url: `https://example.com/${n}` })
-    const answer = await fetch(`${world.url}/api/webhooks`, { method: 'POST', headers: keyed(world, true), body })
-    world.webhooks.push(((await answer.json()) as { webhook: { id: string } }).webhook.id)
-  }
-}
-
-export async function anotherAccount(db: Db): Promise<string> {
-  return (await createAccount(db, { email: `${randomUUID()}@example.org`, plan: 'free' })).id
-}
-
-export async function anotherKey({ db, accountId }: World): Promise<string> {
-  return (await createKey(db, { accountId, name: randomUUID() })).record.id
+  const { key } = await createKey(db, { accountId, name: 'k' })
+  const { code } = (await createSignInCode(db, { email, newPlan: null }))!
+  const { token } = (await redeemSignInCode(db, { code }))!
+  return { accountId, key, cookie: `session=${token}`, form: formToken(token) }
 }

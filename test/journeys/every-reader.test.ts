@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { seedLivelyEvents } from '../../bench/support/lively.ts'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
@@ -11,6 +10,7 @@ import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
+import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 
@@ -45,7 +45,7 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
     await saveFrames(db, { ...owner, frameIds: video.frameIds })
     const board = await createBoard(db, { ...owner, name: LONG })
     await pinFrames(db, { ...owner, boardId: board.id, frameIds: video.frameIds })
-    await seedLivelyEvents(db, { events: 500, days: 30 })
+    await seedMonth(db)
     await untilReadable(db)
     await recountAnalytics(db)
     await rebuildSearch({ db, deepLink })

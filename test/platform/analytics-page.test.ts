@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seedLibrary } from '../../bench/support/library.ts'
-import { seedLivelyEvents } from '../../bench/support/lively.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 
@@ -16,9 +16,7 @@ beforeAll(async () => {
   const { db } = service.stores
   await createAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
   await seedLibrary(db, { frames: 400 })
-  await seedLivelyEvents(db, { events: 6_000, days: 30 })
-  await untilReadable(db)
-  await recountAnalytics(db)
+  await seedMonth(db)
   // A frame that was saved most and is gone, with a name that wants to be markup.
   const facts = {
     frame_id: 'gone',

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { beforeEach, expect, test } from 'vitest'
 import { secretKeysOf } from '../../src/library/webhooks/describe.ts'
 import { encryptSecrets, rotateSecret } from '../../src/library/webhooks/endpoints.ts'
-import { keyIdOf } from '../../src/webhooks/secrets.ts'
+import { keyIdOf, openSigner } from '../../src/webhooks/secrets.ts'
 import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Stage, useStage, type Worker } from './support.ts'
 
@@ -30,8 +30,7 @@ const rotate = (id: string, { overlapHours }: { overlapHours: number }) =>
 
 /** What a dump of the database shows. */
 async function storedText(): Promise<string> {
-  const { rows } = await stage.stores.db.$client.query('select * from webhook_endpoints')
-  return JSON.stringify(rows)
+  return JSON.stringify((await stage.stores.db.$client.query('select * from webhook_endpoints')).rows)
 }
 
 /** One event, sent by a worker with these keys. Undefined when it was not sent. */
@@ -54,6 +53,30 @@ const fits = (secret: string, message: Received | undefined) => {
     return false
   }
 }
+
+test('during the overlap both secrets fit, afterwards only the new one', async () => {
+  const { id, secret } = await create()
+  expect((await sendWith([]))!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
+  const { secret: second } = await rotate(id, { overlapHours: 1 })
+  const both = await sendWith([])
+  expect([fits(secret, both), fits(second, both)]).toEqual([true, true])
+  await stage.stores.db.$client.query(`update webhook_endpoints set old_secret_until = now() - interval '1 second'`)
+  const after = await sendWith([])
+  expect([fits(secret, after), fits(second, after)]).toEqual([false, true])
+  const { secret: third } = await rotate(id, { overlapHours: 0 })
+  const atOnce = await sendWith([])
+  expect([second, third].map((one) => fits(one, atOnce))).toEqual([false, true])
+})
+
+test('signatures are those of the referee, byte for byte', () => {
+  const secret = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`
+  const id = '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11'
+  for (const body of ['{}', '{"a":"ä😀"}', '', 'x'.repeat(20_000)])
+    expect(openSigner([secret])({ id, timestamp: 1_700_000_000, body })).toBe(
+      new Webhook(secret).sign(id, new Date(1_700_000_000_000), body),
+    )
+  expect(() => openSigner([secret])({ id: 'a.b', timestamp: 1, body: '' })).toThrow(/full stop/)
+})
 
 test('with a key the database never holds the secret, and receivers accept what it signs', async () => {
   stage.secretsKeys = [KEY]
