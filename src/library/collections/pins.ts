@@ -29,13 +29,13 @@ export async function pinFrame(
   return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, [frameId]), await lockBoard(tx, { accountId, boardId })]
     requireAll([frameId], frames)
-    const { existing, from } = await findPin(tx, boardId, frameId)
-    if (!existing) requireRoom(board, 1)
-    const last = existing ? board.itemCount - 1 : board.itemCount
-    const to = Math.min(pin.position ?? (existing ? from : last), last)
+    const from = await rankOf(tx, boardId, frameId)
+    const last = from === undefined ? board.itemCount : board.itemCount - 1
+    const to = Math.min(pin.position ?? from ?? last, last)
     const recorded = { accountId, boardId, frames, ids: [frameId] }
-    if (!existing) {
-      await insertPins(tx, boardId, to, [{ frameId, note: note ?? null }])
+    if (from === undefined) {
+      requireRoom(board, 1)
+      await insertPins(tx, boardId, [{ frameId, note: note ?? null, position: to }])
       await record(tx, 'board.frame_pinned', recorded)
       return { pinned: true, position: to }
     }
@@ -103,7 +103,7 @@ async function gatherAt(tx: Tx, at: Recorded, position: number): Promise<string[
     if (to !== from) moves.set(frameId, { position: to, previous_position: from })
   }
   if (moves.size === 0) return []
-  await movePins(tx, boardId, Math.min(position, order.length - ids.length), ids)
+  await movePins(tx, boardId, position, ids)
   const moved = [...moves.keys()]
   await record(tx, 'board.frame_moved', { ...at, ids: moved }, (id) => moves.get(id)!)
   return moved
@@ -150,8 +150,8 @@ export async function pinFrames(
     const already = wanted.filter((id) => existing.has(id))
     requireRoom(board, pinned.length)
     if (pinned.length > 0) {
-      const pins = pinned.map((frameId) => ({ frameId, note }))
-      await insertPins(tx, boardId, board.itemCount, pins)
+      const pins = pinned.map((frameId, n) => ({ frameId, note, position: board.itemCount + n }))
+      await insertPins(tx, boardId, pins)
       await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
     }
     const noted = given === undefined ? [] : await noteFrames(tx, { accountId, boardId, frames, ids: already }, note)
@@ -195,8 +195,7 @@ export async function repinFrames(
   db: DbOrTx,
   { accountId, boardId, pins }: OnBoard & { pins: readonly Unpinned[] },
 ): Promise<{ pinned: string[] }> {
-  const wanted = pins.map(({ note, ...pin }) => ({ ...pin, note: parseNote(note) }))
-  wanted.sort((a, b) => a.position - b.position)
+  const wanted = pins.map((pin) => ({ ...pin, note: parseNote(pin.note) })).sort((a, b) => a.position - b.position)
   const ids = wanted.map(({ frameId }) => frameId)
   return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, ids), await lockBoard(tx, { accountId, boardId })]
@@ -205,12 +204,7 @@ export async function repinFrames(
     // Each once.
     const back = wanted.filter(({ frameId }) => known.delete(frameId) && !existing.has(frameId))
     requireRoom(board, back.length)
-    // Neighbours come back together: one by one they would soon fill the gap between two pins.
-    for (let n = 0, end = 0; n < back.length; n = end) {
-      const { position } = back[n]!
-      while (back[end]?.position === position + end - n) end++
-      await insertPins(tx, boardId, Math.min(position, board.itemCount + n), back.slice(n, end))
-    }
+    if (back.length > 0) await insertPins(tx, boardId, back)
     const pinned = back.map(({ frameId }) => frameId)
     await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
     return { pinned }
@@ -265,15 +259,12 @@ async function holdFrames(tx: Tx, ids: readonly string[]): Promise<FrameFacts[]>
   return rows
 }
 
-/** The pin of a frame, and the number of pins before it. */
-async function findPin(tx: Tx, boardId: string, frameId: string) {
-  const { rows } = await tx.execute<{ note: string | null; from: number }>(sql`
-    select mine.note,
-           (select count(*)::int from board_items
-             where board_id = ${boardId} and position < mine.position) as "from"
+/** How many pins stand before a frame's; undefined where it is not pinned. */
+async function rankOf(tx: Tx, boardId: string, frameId: string): Promise<number | undefined> {
+  const { rows } = await tx.execute<{ rank: number }>(sql`
+    select (select count(*)::int from board_items where board_id = ${boardId} and position < mine.position) as rank
       from board_items mine where mine.board_id = ${boardId} and mine.frame_id = ${frameId}`)
-  const [existing] = rows
-  return { existing, from: existing?.from ?? 0 }
+  return rows[0]?.rank
 }
 
 async function pinnedAmong(tx: Tx, boardId: string, frameIds: readonly string[]): Promise<Set<string>> {
@@ -305,16 +296,11 @@ const GAP = 65_536
 const MIDDLE = 500_000_000
 const LAST = 999_999_999
 
-/** New pins together, behind `before` others. */
-async function insertPins(
-  tx: Tx,
-  boardId: string,
-  before: number,
-  pins: readonly Pick<Unpinned, 'frameId' | 'note'>[],
-): Promise<void> {
-  const ids = pins.map(({ frameId }) => frameId)
+/** New pins, in the order of their ranks. */
+async function insertPins(tx: Tx, boardId: string, pins: readonly Unpinned[]): Promise<void> {
+  const [ids, ranks] = [pins.map(({ frameId }) => frameId), pins.map(({ position }) => position)]
   const notes = pins.map(({ note }) => note)
-  const places = await placesBehind(tx, boardId, before, ids)
+  const places = await placesAt(tx, boardId, ids, ranks)
   await tx.execute(sql`
     insert into board_items (board_id, frame_id, position, note)
     select ${boardId}, *
@@ -323,21 +309,21 @@ async function insertPins(
 
 /** Brings pins together behind `before` others. */
 async function movePins(tx: Tx, boardId: string, before: number, ids: readonly string[]): Promise<void> {
-  const places = await placesBehind(tx, boardId, before, ids)
+  const ranks = ids.map((_, n) => before + n)
+  const places = await placesAt(tx, boardId, ids, ranks)
   await tx.execute(sql`
     update board_items i set position = given.position
       from unnest(${sql.param(ids)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
      where i.board_id = ${boardId} and i.frame_id = given.frame_id`)
 }
 
-/** Positions for these frames behind `before` other pins. There are as many. */
-async function placesBehind(tx: Tx, boardId: string, before: number, ids: readonly string[]): Promise<number[]> {
+/** Positions that bring frames to these ranks, ascending from 0, or to the end where the board is shorter. */
+async function placesAt(tx: Tx, boardId: string, ids: readonly string[], ranks: readonly number[]) {
   const find = async () => {
-    const { rows } = await tx.execute<{ position: number }>(sql`
-      select position from board_items where board_id = ${boardId} and frame_id <> all(${idArray(ids)})
-       order by position offset ${Math.max(0, before - 1)} limit 2`)
-    const [first, second] = rows.map((row) => row.position)
-    return before === 0 ? placesBetween(undefined, first, ids.length) : placesBetween(first, second, ids.length)
+    const { rows } = await tx.execute<{ taken: number[] }>(sql`
+      select coalesce(array_agg(position order by position), '{}') as taken
+        from board_items where board_id = ${boardId} and frame_id <> all(${idArray(ids)})`)
+    return placesAmong(rows[0]!.taken, ranks)
   }
   const found = await find()
   if (found) return found
@@ -348,6 +334,20 @@ async function placesBehind(tx: Tx, boardId: string, before: number, ids: readon
               from board_items where board_id = ${boardId}) dense
      where i.board_id = ${boardId} and i.frame_id = dense.frame_id`)
   return (await find())!
+}
+
+/** Undefined where a gap between two taken positions has too few numbers. */
+function placesAmong(taken: readonly number[], ranks: readonly number[]): number[] | undefined {
+  // Of the pins before rank `r` the first `n` are among the new ones, so the others stood there before.
+  const ahead = ranks.map((rank, n) => Math.max(0, Math.min(rank - n, taken.length)))
+  const places: number[] = []
+  while (places.length < ranks.length) {
+    const gap = ahead[places.length]!
+    const found = placesBetween(taken[gap - 1], taken[gap], ahead.lastIndexOf(gap) + 1 - places.length)
+    if (!found) return undefined
+    places.push(...found)
+  }
+  return places
 }
 
 /** `count` positions between two, or beside one of them. Undefined when there are not enough numbers. */
