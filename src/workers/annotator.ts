@@ -22,16 +22,10 @@ export interface AnnotatorParts {
 }
 
 /** This installation's annotator: the measuring one, with the configured model on top. */
-export async function openConfiguredAnnotator({
-  config,
-  db,
-  redis,
-  prefix,
-  ...given
-}: AnnotatorParts): Promise<Annotator> {
-  const measuring = given.measuring ?? openMeasuring(config.readingLanguages)
-  if (!config.vision) return measuring
-  return composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix, ...given }))
+export async function openConfiguredAnnotator(parts: AnnotatorParts): Promise<Annotator> {
+  const { vision, readingLanguages } = parts.config
+  const measuring = parts.measuring ?? openMeasuring(readingLanguages)
+  return vision ? composeAnnotators(measuring, await openModel(vision, parts)) : measuring
 }
 
 /** The annotator without a model. Throws a `ConfigError` where the data of a language is missing. */
@@ -43,10 +37,7 @@ export function openMeasuring(languages: ReadingLanguages): Annotator {
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */
-async function openModel(
-  vision: VisionConfig,
-  { db, redis, prefix }: Omit<AnnotatorParts, 'config'>,
-): Promise<Annotator> {
+async function openModel(vision: VisionConfig, { db, redis, prefix }: AnnotatorParts): Promise<Annotator> {
   // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
   const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
@@ -58,6 +49,6 @@ async function openModel(
     reasoningEffort,
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answerCache(db),
-    prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
+    price: priceIn === undefined || priceOut === undefined ? undefined : { input: priceIn, output: priceOut },
   })
 }

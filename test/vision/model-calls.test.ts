@@ -11,11 +11,11 @@ import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
 import { until } from '../support/until.ts'
 import { start, toFrames, video } from './model-run.ts'
 
-test('cost is told from the price table', async () => {
-  await using run = await start({}, { prices: { m: { input: 1, cachedInput: 0.1, output: 10 } } })
+test('cost is told from the price', async () => {
+  await using run = await start({}, { price: { input: 1, output: 10 } })
   const told: AnnotatorCall[] = []
   await run.annotate([await noiseFrame(1)], { onCall: async (call) => void told.push(call) })
-  expect(told[0]?.costUsd).toBeCloseTo((1500 * 1 + 1000 * 0.1 + 180 * 10) / 1e6, 9)
+  expect(told[0]?.costUsd).toBeCloseTo((2500 * 1 + 180 * 10) / 1e6, 9)
 })
 
 test('books that cannot be written fail the run, but not before the answers were handed over', async () => {

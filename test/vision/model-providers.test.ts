@@ -111,7 +111,7 @@ test('thinking that only the total counts (Gemini) is paid as output', async () 
   const told: AnnotatorCall[] = []
   await using run = await start(
     { replace: async (body) => completion(answerTo(body), { usage }) },
-    { prices: { m: { input: 1, output: 10 } } },
+    { price: { input: 1, output: 10 } },
   )
   await run.annotate([await noiseFrame(1)], { onCall: async (call) => void told.push(call) })
   expect(told[0]).toMatchObject({ inputTokens: 1000, outputTokens: 600 })

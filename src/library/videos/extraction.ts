@@ -150,7 +150,7 @@ async function updateVideo(
     ...(video.titleGiven || !title ? {} : { title }),
     ...(video.authorGiven || !author ? {} : { author }),
     detector,
-    // Versions before the table of shots read these.
+    // For search documents, which are made from one row.
     shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),
     passedOver,
     annotator,

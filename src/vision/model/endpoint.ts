@@ -15,7 +15,8 @@ export interface EndpointOptions {
   timeoutMs: number
   /** Longest reply body read. */
   maxBytes: number
-  prices: Record<string, ModelPrice>
+  /** Without it no call has a cost. */
+  price?: ModelPrice | undefined
 }
 
 export interface ModelRequest {
@@ -75,7 +76,7 @@ export function openEndpoint(options: EndpointOptions) {
             signal: deadline,
           })
           throwErrorInside(completion)
-          const reply = toReply(completion, options.prices[options.model])
+          const reply = toReply(completion, options.price)
           return reply.kind === 'text' ? { ...reply, mode: used.mode } : reply
         } catch (error) {
           signal.throwIfAborted()

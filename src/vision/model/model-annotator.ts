@@ -39,7 +39,7 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: ReturnType<typeof openLocalLimiter>
   cache?: AnswerCache
-  prices?: Record<string, ModelPrice>
+  price?: ModelPrice | undefined
 }
 
 /**
@@ -126,7 +126,6 @@ function openGate(options: ModelAnnotatorOptions) {
     ...options,
     timeoutMs: options.timeoutMs ?? 90_000,
     maxBytes: options.maxBytes ?? 2 * 1024 * 1024,
-    prices: options.prices ?? {},
   })
   return openCallGate({
     endpoint,

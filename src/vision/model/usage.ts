@@ -3,7 +3,6 @@ import type OpenAI from 'openai'
 export interface ModelPrice {
   /** US dollars per million tokens. */
   input: number
-  cachedInput?: number
   output: number
 }
 
@@ -26,9 +25,7 @@ export function toUsage(usage: OpenAI.CompletionUsage | undefined | null, price:
   const cachedTokens = toCount(usage?.prompt_tokens_details?.cached_tokens)
   if (!price || inputTokens === null || outputTokens === null)
     return { inputTokens, cachedTokens, outputTokens, costUsd: null }
-  const cached = Math.min(cachedTokens ?? 0, inputTokens)
-  const dollars =
-    (inputTokens - cached) * price.input + cached * (price.cachedInput ?? price.input) + outputTokens * price.output
+  const dollars = inputTokens * price.input + outputTokens * price.output
   return { inputTokens, cachedTokens, outputTokens, costUsd: dollars / 1e6 }
 }
 
