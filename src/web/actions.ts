@@ -71,7 +71,7 @@ interface FileOptions {
 
 type GivenFile = Omit<FormFile, 'fields'> & {
   /** Known once the file is read. @throws AppError forbidden without the session's token */
-  fields: () => Promise<Record<string, string>>
+  proven: () => Promise<void>
 }
 
 /** JSON for scripts and a path for everyone else. */
@@ -179,13 +179,9 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
 export type Actions = ReturnType<typeof openActions>
 
 function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => Promise<Told>): Promise<Told> {
-  const upload = ({ fields: sent, ...given }: FormFile) => {
-    const fields = async () => {
-      const { form, ...rest } = await sent
-      requireFormToken(visitor, form)
-      return rest
-    }
-    return act({ ...given, fields })
+  const upload = ({ fields, ...given }: FormFile) => {
+    const proven = async () => requireFormToken(visitor, (await fields).form)
+    return act({ ...given, proven })
   }
   return receiveForm(req, upload, { also: ['form'] })
 }

@@ -87,21 +87,32 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
- * deleted. @throws AppError as `storeFile`
+ * deleted.
+ * @throws AppError payload_too_large, invalid_request for an empty file; then nothing of it is kept
  */
 export async function submitUpload(
   db: Db,
   store: MediaStore,
   body: Readable,
-  { filename, ...options }: Omit<FileOptions, 'key'> & { filename: string },
+  { filename, maxBytes, details: detailsOf }: FileOptions,
 ): Promise<{ video: VideoRow; created: boolean }> {
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  const { sha256, details } = await storeFile(store, body, { ...options, key: uploadKey })
+  const hash = createHash('sha256')
+  const hashed = through(body, (chunk) => hash.update(chunk))
+  const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes })
+  let details: SubmissionDetails
+  try {
+    if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
+    details = await detailsOf()
+  } catch (error) {
+    await store.delete(uploadKey)
+    throw error
+  }
   // If this fails, the row may still exist (connection lost at commit). If it does not, garbage collection removes the
   // file.
   const { video, created } = await submitVideo(db, {
-    sourceKey: `sha256:${sha256}`,
+    sourceKey: `sha256:${hash.digest('hex')}`,
     sourceUrl: null,
     uploadKey,
     platform: 'web',
@@ -113,33 +124,10 @@ export async function submitUpload(
 }
 
 interface FileOptions {
-  /** Of the media store. */
-  key: string
+  filename: string
   maxBytes: number
   /** Called once the bytes are stored, because a form may send its fields after the file. */
   details: () => SubmissionDetails | Promise<SubmissionDetails>
-}
-
-/**
- * Streams a file into the media store.
- * @throws AppError payload_too_large, invalid_request for an empty file; then nothing of it is kept
- */
-async function storeFile(
-  store: MediaStore,
-  body: Readable,
-  { key, maxBytes, details }: FileOptions,
-): Promise<{ sha256: string; details: SubmissionDetails }> {
-  const hash = createHash('sha256')
-  const hashed = through(body, (chunk) => hash.update(chunk))
-  const { bytes } = await store.put(key, hashed, 'application/octet-stream', { maxBytes })
-  const sha256 = hash.digest('hex')
-  try {
-    if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
-    return { sha256, details: await details() }
-  } catch (error) {
-    await store.delete(key)
-    throw error
-  }
 }
 
 /** The same body. `see` gets each chunk first. */

@@ -11,8 +11,7 @@ const NEAR = 1500
 /** @typedef {{ id: string, top: number }} Anchor the frame at the top of the window, and how far below it */
 
 /** @returns {HTMLElement[]} */
-export const allSheets = () =>
-  [...document.querySelectorAll('#wall > .sheet')].filter((one) => one instanceof HTMLElement)
+const allSheets = () => [...document.querySelectorAll('#wall > .sheet')].filter((one) => one instanceof HTMLElement)
 
 /** @type {(sheet: HTMLElement) => void} */
 let onFilled = () => undefined

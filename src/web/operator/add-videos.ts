@@ -65,13 +65,13 @@ function outcomeOf(address: CheckedAddress): Html {
 /** A file. A script sends the same form, and tells how far it is. */
 function addUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
   const form = { path: '/web/videos/file', who: 'operator', maxBytes } as const
-  actions.file(form, async ({ file, filename, fields }) => {
+  actions.file(form, async ({ file, filename, proven }) => {
     const details = async () => {
-      const { title, author } = await fields()
-      return { title, author }
+      await proven()
+      return {}
     }
     const { video, created } = await submitUpload(db, store, file, { filename, maxBytes, details })
-    const json = { video: { id: video.id, title: video.title, status: video.status }, created }
+    const json = { video: { id: video.id, title: video.title }, created }
     return { json, to: created ? '/operator?queued=1' : `/operator/videos/${video.id}?known=1` }
   })
 }
