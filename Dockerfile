@@ -6,7 +6,7 @@
 # ffmpeg from Debian's source, with its security fixes, and only what the service decodes (src/video/extract/probe.ts).
 # Debian's package would bring encoders, devices, displays and LLVM: 449 MB instead of 20.
 # The file muxers are for yt-dlp, which joins sound and picture and rewrites the MPEG-TS of streams.
-# Decoders and filters of sound are for src/video/extract/sound.ts.
+# Decoders and filters of sound are for src/video/extract/sound.ts; aformat and aresample stand between the two.
 FROM debian:trixie-slim AS ffmpeg
 RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources \
     && apt-get update \
@@ -24,8 +24,8 @@ RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.s
         --enable-bsf=aac_adtstoasc,av1_frame_merge,extract_extradata,h264_mp4toannexb,hevc_mp4toannexb \
         --enable-bsf=mpeg4_unpack_bframes,vp9_superframe,vp9_superframe_split \
         --enable-filter=format,metadata,scale,select,settb,split,tonemap,zscale \
-        --enable-filter=aformat,aresample,asplit,ebur128,silencedetect \
-        --enable-encoder=rawvideo,pcm_s16le --enable-muxer=null,rawvideo,pcm_s16le,mov,mp4,matroska,webm \
+        --enable-filter=aformat,aresample,ebur128,silencedetect \
+        --enable-encoder=rawvideo,pcm_s16le --enable-muxer=null,rawvideo,mov,mp4,matroska,webm \
     && make -j"$(nproc)" install \
     && install -D -t /opt/ffmpeg/licences COPYING.LGPLv2.1 COPYING.LGPLv3 LICENSE.md
 

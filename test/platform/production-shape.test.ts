@@ -181,10 +181,10 @@ describe('Dockerfile', () => {
     // The others are further names of the first two.
     expect(formats.filter((name) => demuxers.includes(name)).sort()).toEqual(demuxers.sort())
     const graphs = source('decode-arguments.ts') + source('sound.ts')
-    const own = flags('filter')
+    // ffmpeg puts these between a decoder and a filter by itself.
+    const own = flags('filter').filter((name) => !['aformat', 'aresample'].includes(name))
     const used = own.filter((name) => new RegExp(`\\b${name}=`).test(graphs))
     expect(used.sort()).toEqual(own.sort())
-    expect(flags('muxer')).toEqual(expect.arrayContaining(['null', 'rawvideo', 'pcm_s16le']))
   })
 
   test('copies what is there, and everything the code reads at run time', () => {
