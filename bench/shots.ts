@@ -26,7 +26,7 @@ export const about: About = {
     'F1 of the shot boundaries found in every clip of a folder with `MANIFEST.json` and `*.truth.json`. A cut counts ' +
     'within two frames, a gradual transition when the boundary lies inside it or within two frames of it. The ' +
     'detector was tuned on the clips of `../shared/videos`, so their figure is an upper one. `--made` with clips of ' +
-    'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. Extents ' +
+    'your own makes films of 30 kinds from them; the clips of the saved run were not used for tuning. Extents ' +
     'are those of mixed frames.',
   against: "known transitions, and ffmpeg's `scdet` on the same clips.",
   figures: [

@@ -17,8 +17,12 @@ import {
   next,
   type Picture,
   type Shot,
+  slid,
   slope,
+  slowly,
   titled,
+  WAYS,
+  type Way,
   type Workshop,
   whipped,
   zooming,
@@ -57,6 +61,15 @@ class Reel {
       this.pictures[begin + i] = mix(this.pictures[begin + i]!, shot[i]!, (i + 1) / (length + 1))
     this.pictures.push(...shot.slice(length))
     this.#note('dissolve', begin, length)
+    return this
+  }
+
+  push(shot: Shot, length: number, way: Way): this {
+    const begin = this.pictures.length - length
+    for (let i = 0; i < length; i++)
+      this.pictures[begin + i] = slid(this.pictures[begin + i]!, shot[i]!, (i + 1) / (length + 1), way)
+    this.pictures.push(...shot.slice(length))
+    this.#note('wipe', begin, length)
     return this
   }
 
@@ -196,8 +209,21 @@ const PICTURES: Record<string, Recipe> = {
   'low-bitrate': async (shop) => ({ ...(await everyday(shop)), crf: 40 }),
 }
 
+/** Pushes to each side. Their shots move: people, pages, drawings. */
+const pushes = async (shop: Workshop, length: number): Promise<Film> => {
+  const reel = new Reel(moving(shop, 70))
+  for (const way of WAYS) reel.push(moving(shop, 70 + length), length, way)
+  return reel
+}
+
+const SLIDES: Record<string, Recipe> = {
+  'slide-9': (shop) => pushes(shop, 9),
+  'slide-24': (shop) => pushes(shop, 24),
+  'slow-moves': async (shop) => cutsOnly([await slowly(shop, 110), await slowly(shop, 90), await slowly(shop, 110)]),
+}
+
 /** Each kind of film, by name. */
-export const KINDS: Record<string, Recipe> = { ...CLASSES_OF_ERROR, ...MOVES, ...PICTURES }
+export const KINDS: Record<string, Recipe> = { ...CLASSES_OF_ERROR, ...MOVES, ...PICTURES, ...SLIDES }
 
 function stillShot(shop: Workshop, length: number): Shot {
   const clip = next(shop)

@@ -151,6 +151,52 @@ export async function whipped(shop: Workshop, length: number): Promise<Shot> {
   })
 }
 
+/** A camera that goes slowly over a still picture twice as wide and as high, evenly or from rest to rest. */
+export async function slowly(shop: Workshop, length: number): Promise<Shot> {
+  const clip = next(shop)
+  const wide = sharp(clip[Math.floor(shop.random() * clip.length)]!, { raw: RAW }).resize(2 * WIDTH, 2 * HEIGHT)
+  const { data, info } = await wide.raw().toBuffer({ resolveWithObject: true })
+  const ends = [between(shop, 0, WIDTH), between(shop, 0, WIDTH), between(shop, 0, HEIGHT), between(shop, 0, HEIGHT)]
+  const [left, toLeft, top, toTop] = ends as [number, number, number, number]
+  const move = between(shop, 24, length)
+  const isEven = shop.random() < 0.5
+  return Promise.all(
+    Array.from({ length }, (_, i) => {
+      const share = Math.min(1, Math.max(0, (i - (length - move) / 2) / move))
+      const gone = isEven ? share : eased(share)
+      const place = { left: Math.round(left + gone * (toLeft - left)), top: Math.round(top + gone * (toTop - top)) }
+      const region = { ...place, width: WIDTH, height: HEIGHT }
+      return sharp(data, { raw: { width: info.width, height: info.height, channels: 3 } })
+        .extract(region)
+        .raw()
+        .toBuffer()
+    }),
+  )
+}
+
+export const WAYS = ['left', 'right', 'up', 'down'] as const
+export type Way = (typeof WAYS)[number]
+
+/** `fresh` drives `old` out to the left, right, top or bottom, as `slideleft` and the others of ffmpeg's `xfade`. */
+export function slid(old: Picture, fresh: Picture, share: number, way: Way): Picture {
+  const out = Buffer.allocUnsafe(BYTES)
+  const row = 3 * WIDTH
+  if (way === 'left' || way === 'right') {
+    const shift = 3 * Math.round(WIDTH * (way === 'left' ? share : 1 - share))
+    const [first, second] = way === 'left' ? [old, fresh] : [fresh, old]
+    for (let at = 0; at < BYTES; at += row) {
+      first.copy(out, at, at + shift, at + row)
+      second.copy(out, at + row - shift, at, at + shift)
+    }
+    return out
+  }
+  const shift = row * Math.round(HEIGHT * (way === 'up' ? share : 1 - share))
+  const [first, second] = way === 'up' ? [old, fresh] : [fresh, old]
+  first.copy(out, 0, shift)
+  second.copy(out, BYTES - shift, 0, shift)
+  return out
+}
+
 /** The mean of several places of a picture twice as wide and as high. */
 function window(wide: Buffer, top: number, lefts: readonly number[]): Picture {
   const out = Buffer.allocUnsafe(BYTES)
