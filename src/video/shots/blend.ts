@@ -98,7 +98,7 @@ function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
 }
 
 /** The same shot, perhaps dimmed, with a title or a logo that faded in or out over it. */
-export function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
+function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
   if (unchangedCells(a.mini, b.mini, THRESHOLDS.overlaySameTolerance) >= THRESHOLDS.overlaySame) return true
   const { share, slope, correlation, deviation } = fitOverlaid(a.mini, b.mini, THRESHOLDS.overlayTolerance)
   if (share < THRESHOLDS.overlayShare) return false

@@ -210,31 +210,6 @@ export function compareStructure(
 }
 
 /**
- * How many edges of `picture` are in `other` too, in place and direction, however faint: 0–1. Zero where `picture` has
- * too few of them to tell.
- */
-export function shareOfEdges(picture: Uint8Array, other: Uint8Array): number {
-  let edges = 0
-  let found = 0
-  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
-    const end = (row + 1) * PICTURE_WIDTH - 1
-    for (let at = row * PICTURE_WIDTH; at < end; at++) {
-      const a = picture[at]!
-      const ax = picture[at + 1]! - a
-      const ay = picture[at + PICTURE_WIDTH]! - a
-      if (Math.abs(ax) + Math.abs(ay) < EDGE) continue
-      edges++
-      const b = other[at]!
-      const bx = other[at + 1]! - b
-      const by = other[at + PICTURE_WIDTH]! - b
-      const isThere = Math.abs(bx) + Math.abs(by) >= FAINT_EDGE / 2
-      if (isThere && areAligned(ax, ay, bx, by, SAME_DIRECTION)) found++
-    }
-  }
-  return edges < 40 ? 0 : found / edges
-}
-
-/**
  * How many edge pixels two 160×90 lumas have, and how many of the first one's the second has in the same place and
  * direction at no less than half of the contrast. `where`: only beside pixels that differ by more than this.
  */

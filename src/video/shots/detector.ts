@@ -1,6 +1,5 @@
 import { findBlend } from './blend.ts'
 import type { Boundary, BoundaryCandidate } from './boundary.ts'
-import { findCalm } from './calm.ts'
 import { isBlank } from './compare.ts'
 import { findCut } from './cut.ts'
 import { findFade, findFadeOut } from './fade.ts'
@@ -9,7 +8,7 @@ import { findPush } from './push.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 /** Stored with each video. Change it with every change of a threshold or a rule. */
-export const DETECTOR_VERSION = 'shots@4'
+export const DETECTOR_VERSION = 'shots@5'
 /** Of shots, picks and film together, stored with each video: `frames reextract` finds the videos of other versions. */
 export const EXTRACTION_VERSION = `${DETECTOR_VERSION} picks@3 film@3 loops@1`
 /** The most frames kept, at any frame rate. */
@@ -22,7 +21,7 @@ const LOOKAHEAD_MS = 1300
 const LONGEST_MS = 2000
 /** A later candidate may still replace one that ended less than this ago. */
 const SETTLE_MS = 1300
-const FINDERS = [findCut, findBlend, findCalm, findPush]
+const FINDERS = [findCut, findBlend, findPush]
 
 /**
  * Finds the shots of a video while it is being decoded. Push every frame in order and get boundaries back as they

@@ -95,18 +95,6 @@ describe('black that brightens', () => {
 })
 
 describe('quick motion', () => {
-  /** Blurred, and another place in every picture. */
-  const wild =
-    (i: number): Painter =>
-    (x, y) =>
-      soft(2)(x + 55 * i, y + 20 * i)
-
-  test('a quick dissolve out of blurred motion into a shot at rest is found', () => {
-    const share = (i: number) => Math.max(0, Math.min(1, (i - 57) / 7))
-    const found = detect(120, (i) => (x, y) => wild(i)(x, y) * (1 - share(i)) + scene(5)(x, y) * share(i))
-    expect(found).toEqual([{ type: 'dissolve', frame: within(56, 66) }])
-  })
-
   test('a camera that swings quickly and comes to rest is none', () => {
     const share = (i: number) => Math.min(1, Math.max(0, (i - 55) / 12))
     const at = (i: number) => 160 * share(i) ** 2 * (3 - 2 * share(i))

@@ -74,7 +74,7 @@ function meanDifference(frames: FrameFeatures[], from: number, to: number): numb
   return count === 0 ? 0 : sum / count
 }
 
-export const DIRECTIONS = ['left', 'right', 'up', 'down'] as const
+const DIRECTIONS = ['left', 'right', 'up', 'down'] as const
 type Direction = (typeof DIRECTIONS)[number]
 
 interface PushFit {
@@ -185,7 +185,7 @@ function isPanorama(A: Uint8Array, B: Uint8Array, direction: Direction): boolean
 }
 
 /** Whether part of A recurs in B, shifted in this direction. */
-export function overlaps(A: Uint8Array, B: Uint8Array, direction: Direction): boolean {
+function overlaps(A: Uint8Array, B: Uint8Array, direction: Direction): boolean {
   const pair = layOut(A, B, direction)
   for (let shift = 1; shift < pair.length - 1; shift++) if (matchesShifted(pair, shift)) return true
   return false
