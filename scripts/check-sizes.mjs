@@ -47,7 +47,7 @@ const CEILINGS = {
   'TypeScript of src': 57_327,
   'text of src': 63_284,
   tests: 42_806,
-  bench: 5_937,
+  bench: 6_009,
   'words of docs': 22_582,
   'words of decisions': 8_862,
 }
