@@ -436,7 +436,6 @@ CREATE TABLE "videos" (
 	"backfill" boolean DEFAULT false NOT NULL,
 	"priority" integer DEFAULT 0 NOT NULL,
 	"detector" jsonb,
-	"shots" jsonb,
 	"passed_over" jsonb,
 	"annotator" text,
 	"first_ready_at" timestamp (3) with time zone,

@@ -147,19 +147,17 @@ export const EVENTS = {
       [{ asker: 'agents', searches: 12, unanswered: 1, weak: 2 }],
     ),
     terms: field(
-      z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
-      'What was searched for where the best frame lacked a word, and how often.',
-      [{ term: 'red car', count: 2 }],
+      z.array(
+        z.strictObject({
+          kind: z.enum(['unanswered', 'weak']),
+          term: z.string().nullable(),
+          count: z.number().int(),
+        }),
+      ),
+      'What was searched for where nothing was found or the best frame lacked a word, and how often. Null where the ' +
+        'words are not kept.',
+      [{ kind: 'weak', term: 'red car', count: 2 }],
     ),
-    withheld: count('Such searches whose words are not kept.', 0),
-  }),
-  'searches.unanswered': event('Searches that found nothing, collected by one process. It does not say who searched.', {
-    terms: field(
-      z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
-      'What was searched for, and how often.',
-      [{ term: 'parallax', count: 2 }],
-    ),
-    withheld: count('Searches whose words are not kept.', 3),
   }),
   'technique.changed': event('The vocabulary of techniques changed.', {
     slug: field(z.string(), 'The technique.', 'cursor-zoom'),

@@ -18,4 +18,4 @@ test.each([
   'flk_live_abcdefghijklmnop',
   'a b c d e f g h i',
   'word '.repeat(20),
-])('keeps no word of %j', (q) => expect(toAnonymousTerm(q)).toBeUndefined())
+])('keeps no word of %j', (q) => expect(toAnonymousTerm(q)).toBeNull())

@@ -27,25 +27,21 @@ export interface SearchCounts {
 
 interface Batch {
   askers: Record<Asker, { searches: number; unanswered: number; weak: number }>
-  /** Searches of each term; undefined: of words that are not kept. */
-  unanswered: Map<string | undefined, number>
-  weak: Map<string | undefined, number>
+  /** Searches of each term; null: of words that are not kept. */
+  unanswered: Map<string | null, number>
+  weak: Map<string | null, number>
 }
+
+const KINDS = ['unanswered', 'weak'] as const
 
 function emptyBatch(): Batch {
   const askers = Object.fromEntries(ASKERS.map((asker) => [asker, { searches: 0, unanswered: 0, weak: 0 }]))
   return { askers: askers as Batch['askers'], unanswered: new Map(), weak: new Map() }
 }
 
-function addTerm(terms: Batch['weak'], term: string | undefined, count: number): void {
-  const kept = terms.size >= MAX_TERMS && !terms.has(term) ? undefined : term
+function addTerm(terms: Batch['weak'], term: string | null, count: number): void {
+  const kept = terms.size >= MAX_TERMS && !terms.has(term) ? null : term
   terms.set(kept, (terms.get(kept) ?? 0) + count)
-}
-
-/** The terms of an event, and how many searches it does not name. */
-function termsOf(terms: Batch['weak']) {
-  const named = [...terms].flatMap(([term, count]) => (term === undefined ? [] : [{ term, count }]))
-  return { terms: named, withheld: terms.get(undefined) ?? 0 }
 }
 
 /** Counts searches and writes them as events every five minutes, if there were any. */
@@ -76,18 +72,15 @@ export function openSearchCounts({
     const askers = ASKERS.map((asker) => ({ asker, ...given.askers[asker] })).filter(({ searches }) => searches > 0)
     if (askers.length === 0) return
     batch = emptyBatch()
-    const about = { subject: 'search', accountId: null }
+    const terms = KINDS.flatMap((kind) => [...given[kind]].map(([term, count]) => ({ kind, term, count })))
     try {
-      await db.transaction(async (tx) => {
-        await appendEvent(tx, { ...about, type: 'searches.counted', data: { askers, ...termsOf(given.weak) } })
-        if (given.unanswered.size > 0)
-          await appendEvent(tx, { ...about, type: 'searches.unanswered', data: termsOf(given.unanswered) })
-      })
+      await db.transaction((tx) =>
+        appendEvent(tx, { type: 'searches.counted', subject: 'search', accountId: null, data: { askers, terms } }),
+      )
     } catch (error) {
       for (const { asker, ...counts } of askers)
         for (const name of ['searches', 'unanswered', 'weak'] as const) batch.askers[asker][name] += counts[name]
-      for (const kind of ['unanswered', 'weak'] as const)
-        for (const [term, count] of given[kind]) addTerm(batch[kind], term, count)
+      for (const kind of KINDS) for (const [term, count] of given[kind]) addTerm(batch[kind], term, count)
       logger.debug({ err: error }, 'counts of searches are written later')
     }
   }
@@ -106,13 +99,13 @@ export function openSearchCounts({
 
 /**
  * The words of a search in a form that may be kept for ever: lower case, at most eight words and 60 characters.
- * Undefined for text that may identify a person or hold a secret: addresses, five digits or more, words of 20
+ * Null for text that may identify a person or hold a secret: addresses, five digits or more, words of 20
  * characters or more.
  */
-export function toAnonymousTerm(q: string): string | undefined {
+export function toAnonymousTerm(q: string): string | null {
   const term = cleanText(q).toLowerCase()
   const words = term.split(' ')
   const isTelling = /[@/\\]|\bwww\./.test(term) || term.replace(/\P{Nd}/gu, '').length >= 5
-  if (term === '' || term.length > 60 || words.length > 8 || isTelling) return undefined
-  return words.some((word) => word.length >= 20) ? undefined : term
+  if (term === '' || term.length > 60 || words.length > 8 || isTelling) return null
+  return words.some((word) => word.length >= 20) ? null : term
 }

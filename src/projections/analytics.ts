@@ -145,7 +145,7 @@ const ACTS = [
 const BY_OWNER = sql`coalesce(data->>'cause', data->>'ended_by', 'owner') = 'owner'`
 
 /** Event types that are rare compared with saves and pins: their events are read once and kept. */
-const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered', 'searches.counted']
+const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.counted']
 
 /** Events that change a figure. */
 const ANALYTICS_EVENTS: readonly EventType[] = [...new Set<EventType>([...ACTS, ...(RARE as EventType[])])]
@@ -214,12 +214,8 @@ function writeFigures(counted: SQL): SQL {
     select day, 'model_calls', data->>'model', count(*), sum((data->>'cost_usd')::numeric)
       from e where type = 'model.called' group by 1, 2, 3
     union all
-    select day, case type when 'searches.counted' then 'weak' else 'unanswered' end, term, sum(n), null::numeric
-      from (select day, type, t->>'term' as term, (t->>'count')::bigint as n
-              from e, jsonb_array_elements(data->'terms') t where type like 'searches.%'
-            union all
-            select day, type, '', (data->>'withheld')::bigint from e where type like 'searches.%') t
-     group by 1, 2, 3 having sum(n) > 0
+    select day, t->>'kind', coalesce(t->>'term', ''), sum((t->>'count')::bigint), null::numeric
+      from e, jsonb_array_elements(data->'terms') t where type = 'searches.counted' group by 1, 2, 3
     union all
     select day, 'searches_' || c.key, a->>'asker', sum(c.value::bigint), null::numeric
       from e, jsonb_array_elements(data->'askers') a, jsonb_each_text(a - 'asker') c

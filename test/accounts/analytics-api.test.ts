@@ -86,13 +86,16 @@ test('searches that found nothing are told without who asked, once the process h
   await other.call('/api/frames?q=zxqvwy&subject=ui')
   await other.stop()
   const { rows } = await other.db.$client.query(
-    `select account_id, subject, data from events where type = 'searches.unanswered'`,
+    `select account_id, subject, data->'terms' as terms from events where type = 'searches.counted'`,
   )
   expect(rows).toEqual([
     {
       account_id: null,
       subject: 'search',
-      data: { terms: [{ term: 'kein treffer qzx', count: 2 }], withheld: 1 },
+      terms: [
+        { kind: 'unanswered', term: 'kein treffer qzx', count: 2 },
+        { kind: 'unanswered', term: null, count: 1 },
+      ],
     },
   ])
 })

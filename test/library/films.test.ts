@@ -102,10 +102,10 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
   ])
   expect(missing).toEqual({})
   expect(structure.map(({ subject }: never) => subject)).toEqual(['text-card', 'ui'])
-  expect(shares.subject[0]).toEqual({ value: 'text-card', share: 0.5 })
+  expect(shares.subject[0]).toEqual({ value: 'ui', share: 0.538 })
   expect(curves.pace).toHaveLength(32)
   expect(curves.colors[0]).toMatch(/^#[0-9a-f]{6}$/)
-  // 120 characters stand for five seconds; grown-ups read twenty a second.
+  // 120 characters stand for 4.75 seconds; grown-ups read twenty a second.
   expect(text).toMatchObject({ cards: 2, too_fast: [{ t_sec: 5, characters: 120 }] })
   expect(measures).toMatchObject({ loudness: -20, silence_share: 0 })
   const alone = await film(single)
@@ -179,7 +179,7 @@ test('the page of a video shows its shots, its curves, its standing, films like 
   expect(text).toMatch(/Loudness<\/a><\/th>\s*<td>-20\sLUFS/)
   const fast = await page(`/videos/${mixed}`)
   expect(fast.text).toContain('Shot 1: 0 s to 4 s, 4 s long, the first</title>')
-  expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(24 characters/)
+  expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(25 characters/)
   const alone = await page(`/videos/${single}`)
   expect(alone.text).toContain('It needs 3 shots, and the film has 1.')
   expect(alone.text).toContain('<dt>shot</dt><dd>1</dd>')

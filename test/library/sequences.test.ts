@@ -1,8 +1,9 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { videos } from '../../src/db/schema/videos.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
 import { deepLink } from '../../src/video/source/source.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -27,10 +28,8 @@ beforeAll(async () => {
   const seed = async (n: number, given: SeedVideo) => {
     const addedAt = new Date(Date.UTC(2026, 0, 1, 0, n))
     const { id } = await seedVideo(service.stores.db, { durationSec: 30, addedAt, ...given })
-    const shots = [0, 5, 10, 20].map((from, at) => ({
-      ...{ startMs: from * 1000, endMs: [5, 10, 20, 30][at]! * 1000, transition: at === 0 ? 'start' : 'cut' },
-    }))
-    await service.stores.db.update(videos).set({ shots }).where(eq(videos.id, id))
+    const film = { shots: cutShots([5, 5, 10, 10]), picture: filmPicture(), probe: { durationSec: 30 } }
+    await service.stores.db.transaction((tx) => recordFilm(tx, id, film))
     return id
   }
   tight = await seed(1, {

@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { framesOfADay, toTimecode } from '../../src/timeline/rate.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -29,21 +31,19 @@ beforeAll(async () => {
   })
   film = seeded.id
   frameIds = seeded.frameIds
+  // Two cuts at 2 and 4 s, and a dissolve from 7.0 to 7.6 s.
+  const cut = cutShots([2, 2, 3, 3])
+  const shots = [...cut.slice(0, 3), { ...cut[3]!, startMs: 7600, transition: 'dissolve' as const }]
+  const { db } = service.stores
+  await db.transaction((tx) => recordFilm(tx, film, { shots, picture: filmPicture(), probe: { durationSec: 10 } }))
   await film30('30000/1001', null)
   await service.drain()
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-/** Two cuts at 2 and 4 s, and a dissolve from 7.0 to 7.6 s. */
 async function film30(frameRate: string, startTimecode: string | null): Promise<void> {
   const [num, den] = frameRate.split('/').map(Number) as [number, number]
-  const shots = [
-    { startMs: 0, endMs: 2000, transition: 'start' },
-    { startMs: 2000, endMs: 4000, transition: 'cut' },
-    { startMs: 4000, endMs: 7000, transition: 'cut' },
-    { startMs: 7600, endMs: 10_000, transition: 'dissolve' },
-  ]
-  const set = { fps: Math.round((num / den) * 1000) / 1000, frameRate, startTimecode, shots }
+  const set = { fps: Math.round((num / den) * 1000) / 1000, frameRate, startTimecode }
   await service.stores.db.update(videos).set(set).where(eq(videos.id, film))
 }
 

@@ -108,7 +108,7 @@ describe('the tasks of a new agent, by the SDK client', () => {
     await call('pin_frame', { board_id: boardId, frame_ids: four, note: 'first' }, bearer)
     await call('save_frame', { frame_ids: four }, bearer)
     const askers = [{ asker: 'people' as const, searches: 1, unanswered: 0, weak: 1 }]
-    const data = { askers, terms: [{ term: 'red walrus', count: 1 }], withheld: 0 }
+    const data = { askers, terms: [{ kind: 'weak' as const, term: 'red walrus', count: 1 }] }
     await db.transaction((tx) =>
       appendEvent(tx, { type: 'searches.counted', subject: 'search', accountId: null, data }),
     )

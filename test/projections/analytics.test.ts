@@ -152,17 +152,13 @@ test('events that come later change the figures of their own day', async () => {
 
 test('a key has all its figures, also where another key is the first of one of them', async () => {
   const day = '2026-11-04'
-  const [often, more] = [
-    { term: 'a', count: 5 },
-    [
-      { term: 'a', count: 3 },
-      { term: 'b', count: 4 },
-    ],
+  const terms = [
+    { kind: 'unanswered' as const, term: 'a', count: 5 },
+    { kind: 'weak' as const, term: 'a', count: 3 },
+    { kind: 'weak' as const, term: 'b', count: 4 },
   ]
-  const about = { subject: 'search', accountId: null }
   await append(`${day}T10:00:00Z`, [
-    { ...about, type: 'searches.unanswered', data: { terms: [often], withheld: 0 } },
-    { ...about, type: 'searches.counted', data: { askers: [], terms: more, withheld: 0 } },
+    { type: 'searches.counted', subject: 'search', accountId: null, data: { askers: [], terms } },
   ])
   await countAll()
   expect(await FIGURES.searches.read(stores.db, 'term', { from: day, to: day, limit: 1 })).toEqual([
@@ -283,10 +279,10 @@ async function writeLog(seed: number, count: number): Promise<void> {
           },
         },
         {
-          type: 'searches.unanswered',
+          type: 'searches.counted',
           subject: 'search',
           accountId: null,
-          data: { terms: [{ term: 'blue kite', count: 2 }], withheld: pick(2) },
+          data: { askers: [], terms: [{ kind: 'unanswered', term: pick(2) ? null : 'blue kite', count: 2 }] },
         },
       ]
       return made[pick(made.length)]!

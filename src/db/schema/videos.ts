@@ -71,7 +71,6 @@ export const videos = pgTable(
     backfill: boolean().notNull().default(false),
     priority: integer().notNull().default(0),
     detector: jsonb().$type<DetectorRecord>(),
-    shots: jsonb().$type<{ startMs: number; endMs: number; transition: string }[]>(),
     /** Pictures that were considered and not kept, in order of time (`frames status --explain`). */
     passedOver: jsonb('passed_over').$type<{ tMs: number; why: string }[]>(),
     /** The annotator version whose answers complete this video. */

@@ -92,17 +92,24 @@ export interface Film {
 
 /** The films of public videos by their ids. A video that was never ready, or whose file was never read, is absent. */
 export async function loadFilms(db: DbOrTx, ids: readonly string[]): Promise<Map<string, Film>> {
-  const { id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode, shots: cut } = videos
+  const { id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode } = videos
   const rows = await db
-    .select({ id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode, cut })
+    .select({ id, title, sourceUrl, durationSec, width, height, fps, frameRate, startTimecode })
     .from(videos)
     .where(and(inArray(videos.id, ids), isNotNull(videos.firstReadyAt)))
+  const { videoId, cleanFromMs: startMs, cleanToMs: endMs, transition } = shots
+  const cut = await db
+    .select({ videoId, startMs, endMs, transition })
+    .from(shots)
+    .where(inArray(videoId, ids))
+    .orderBy(videoId, asc(shots.n))
+  const cutOf = Map.groupBy(cut, (shot) => shot.videoId)
   return new Map(
-    rows.flatMap(({ durationSec, width, height, fps, cut, ...film }) => {
+    rows.flatMap(({ durationSec, width, height, fps, ...film }) => {
       if (!durationSec || !width || !height || !fps) return []
       const durationMs = Math.round(durationSec * 1000)
       const whole = [{ startMs: 0, endMs: durationMs, transition: 'start' }]
-      return [[film.id, { ...film, durationMs, width, height, fps, shots: cut?.length ? cut : whole }] as const]
+      return [[film.id, { ...film, durationMs, width, height, fps, shots: cutOf.get(film.id) ?? whole }] as const]
     }),
   )
 }

@@ -138,7 +138,7 @@ async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedF
 async function updateVideo(
   tx: Tx,
   video: VideoRow,
-  { extraction: { probe, detector, shots, passedOver }, annotator, ...source }: ExtractionToRecord,
+  { extraction: { probe, detector, passedOver }, annotator, ...source }: ExtractionToRecord,
   { at, frameCount }: { at: Date; frameCount: number },
 ): Promise<VideoRow> {
   const { container: _, title: __, ...file } = probe
@@ -150,8 +150,6 @@ async function updateVideo(
     ...(video.titleGiven || !title ? {} : { title }),
     ...(video.authorGiven || !author ? {} : { author }),
     detector,
-    // For search documents, which are made from one row.
-    shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),
     passedOver,
     annotator,
     stages: advanceStage(video.stages, 'annotating', 0, frameCount),

@@ -18,7 +18,10 @@ import { ANNOTATED, byName, CHOSEN, type ChosenValues, type Platform, WRITTEN } 
 export type FrameRow = Omit<
   typeof frames.$inferSelect,
   'reason' | 'rest' | 'imageKey' | 'thumbKey' | 'imageBytes' | 'createdAt' | 'updatedAt'
->
+> & {
+  /** The bounds of its shot without the transitions. Null where shots are not known. */
+  shotMs: [number, number] | null
+}
 export type VideoRow = typeof videos.$inferSelect
 export type TechniqueRow = typeof techniques.$inferSelect
 
@@ -47,7 +50,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     id: row.id,
     video_id: row.videoId,
     t_sec: tSec,
-    shot_sec: shotOf(row.tMs, video.shots),
+    shot_sec: row.shotMs && [row.shotMs[0] / 1000, row.shotMs[1] / 1000],
     kind: row.kind as FrameDocument['kind'],
     ...(byName(CHOSEN, (name) => values[name]) as ChosenValues),
     tone: row.tone as FrameDocument['tone'],
@@ -95,12 +98,6 @@ function refOf(video: VideoRow): FrameDocument['video'] {
   const { id, title, author, durationSec } = video
   const platform = video.platform as Platform
   return { id, title, author, platform, source_url: shownSource(video), duration_sec: durationSec }
-}
-
-/** The bounds of the shot of an instant, seconds. Within a transition: of the shot before. */
-function shotOf(ms: number, shots: VideoRow['shots']): [number, number] | null {
-  const shot = shots?.findLast(({ startMs }) => startMs <= ms)
-  return shot ? [shot.startMs / 1000, shot.endMs / 1000] : null
 }
 
 /** The stored address is for fetching and may hold a secret; this one may be shown. */

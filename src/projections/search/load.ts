@@ -8,7 +8,12 @@ import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument,
 
 /** The current state of the domain tables. */
 
-const { reason, rest, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...SHOWN } = getTableColumns(frames)
+const { reason, rest, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...columns } = getTableColumns(frames)
+/** Within a transition an instant belongs to the shot before. */
+const shotMs = sql<[number, number] | null>`(
+  select array[s.clean_from_ms, s.clean_to_ms] from shots s
+   where s.video_id = frames.video_id and s.clean_from_ms <= frames.t_ms order by s.n desc limit 1)`
+const SHOWN = { ...columns, shotMs }
 
 /** A video is public from the first time it is ready. */
 export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {
@@ -38,7 +43,7 @@ export async function* publicVideoIds(db: DbOrTx, signal: AbortSignal | undefine
   }
 }
 
-/** Reads each video once, not once per frame: its row holds all its shots. */
+/** Reads each video once, not once per frame. */
 export async function loadFramesOfVideos(
   db: DbOrTx,
   videoIds: readonly string[],

@@ -1,4 +1,5 @@
 import {
+  type FrameRow,
   toBrandDocument,
   toFrameDocument,
   toTechniqueDocument,
@@ -73,7 +74,7 @@ export function clip(id: string, video: Partial<VideoRow>, list: SeedFrame[]): C
     addedAt,
   } as VideoRow
   const frames = list.map((frame, at) =>
-    toFrameDocument(toFrameRow(id, frame, at, addedAt) as Parameters<typeof toFrameDocument>[0], row, () => null),
+    toFrameDocument({ ...toFrameRow(id, frame, at, addedAt), shotMs: null } as FrameRow, row, () => null),
   )
   const best = frames.toSorted((a, b) => b.strength - a.strength)[0]
   return {
