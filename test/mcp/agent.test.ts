@@ -76,7 +76,7 @@ describe.each<[string, Connect, string]>([
     const agent = await connect(service.mcp, bearer)
     expect(agent.version).toBe(version)
     const { tools } = ListToolsResultSchema.parse(await agent.list())
-    expect(tools).toHaveLength(23)
+    expect(tools).toHaveLength(22)
 
     const call = succeeding(agent)
     const intros = await call('search_frames', {

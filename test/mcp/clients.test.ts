@@ -46,7 +46,7 @@ test('every ready configuration reaches the tools, with a key and without', asyn
   const { bearer } = await service.keyOf('pro')
   const key = bearer.authorization.replace('Bearer ', '')
   for (const [given, tools] of [
-    [key, 23],
+    [key, 22],
     [undefined, 6],
   ] as const) {
     const configurations = clientConfigurations(service.url, given)

@@ -136,7 +136,7 @@ describe('the inspector', () => {
       '--strict',
     )
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
-    expect(JSON.parse(out).result.tools).toHaveLength(23)
+    expect(JSON.parse(out).result.tools).toHaveLength(22)
   })
   test('calls a tool, and tells a bad key from a bad tool', async () => {
     const call = ['--protocol-era', 'modern', '--method', 'tools/call', '--tool-name']

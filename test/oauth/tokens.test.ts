@@ -259,7 +259,7 @@ describe('the signed-in door', () => {
       result: { nextCursor?: string; tools: { name: string; description: string; securitySchemes: unknown }[] }
     }
     expect(result.nextCursor).toBeUndefined()
-    expect(result.tools).toHaveLength(23)
+    expect(result.tools).toHaveLength(22)
     expect(result.tools.every(({ description }) => description.length <= 2_048)).toBe(true)
     expect(result.tools.find(({ name }) => name === 'save_frame')?.securitySchemes ?? []).toEqual([
       { type: 'oauth2', scopes: ['saves:write'] },
