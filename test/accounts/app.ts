@@ -9,6 +9,7 @@ import type { FrameDocument, LibrarySearch } from '../../src/search/library-sear
 import type { AppOverrides } from '../../src/server/build-app.ts'
 import { openApi } from '../../src/server/main.ts'
 import { listeningServer } from '../support/listening.ts'
+import { type Answer, readAnswer } from '../support/openapi.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 export interface Call {
@@ -24,8 +25,7 @@ export interface TestApi {
   url: string
   /** Every line that was logged. */
   logs: string[]
-  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
-  call(path: string, call?: Call): Promise<{ status: number; headers: Headers; text: string; json: any }>
+  call(path: string, call?: Call): Promise<Answer>
   /** Stops the API, and leaves its stores open until it is disposed of. */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -85,9 +85,7 @@ export async function openTestApi({
         },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
-      const text = await response.text()
-      const isJson = response.headers.get('content-type')?.startsWith('application/json')
-      return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+      return readAnswer(method, path, response, body)
     },
     stop,
     async [Symbol.asyncDispose]() {
@@ -115,6 +113,7 @@ function framesFrom(db: Db) {
           ({
             ...row,
             t_sec: Number(row.t_ms) / 1000,
+            shot_sec: null,
             image_path: `/media/${row.id}-00000000.webp`,
             thumb_path: `/media/${row.id}-00000000-480.webp`,
             annotation: { model: null, confidence: {}, reviewed: false },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -25,13 +26,14 @@ function counted(search: LibrarySearch): LibrarySearch {
 
 async function sharedBoard() {
   const { key } = await seedAccount(api.db)
-  const { frameIds } = await seedFrames(api.db, { count: 3 })
+  const { frameIds, videoId } = await seedFrames(api.db, { count: 3 })
+  const other = (await seedFrames(api.db, { count: 1 })).frameIds[0]!
   const write = (method: string, path: string, body?: unknown) => api.call(path, { method, key, body })
   const { json } = await write('POST', '/api/boards', { name: 'kept' })
   const path = `/api/boards/${json.board.id}`
-  await write('POST', `${path}/frames`, { frameIds })
+  await write('POST', `${path}/frames`, { frameIds: [...frameIds, other] })
   const shared = await write('POST', `${path}/share`, {})
-  return { key, path, frameIds, write, shared: shared.json.json_url.replace(api.url, '') as string }
+  return { key, path, frameIds, videoId, other, write, shared: shared.json.json_url.replace(api.url, '') as string }
 }
 
 test.each(['owner', 'link', 'page'])('twenty reads of one page look at its frames once: %s', async (reader) => {
@@ -47,7 +49,7 @@ test.each(['owner', 'link', 'page'])('twenty reads of one page look at its frame
 })
 
 test('each change shows at the next read, and a link that has ended is gone', async () => {
-  const { key, path, frameIds, write, shared } = await sharedBoard()
+  const { key, path, frameIds, videoId, other, write, shared } = await sharedBoard()
   const read = async () => {
     const [own, linked, page] = await Promise.all([
       api.call(path, { key }),
@@ -66,7 +68,7 @@ test('each change shows at the next read, and a link that has ended is gone', as
   expect(renamed.page).toContain('<h1>renamed</h1>')
 
   await write('PUT', `${path}/frames/${frameIds[2]}`, { position: 0 })
-  const order = [frameIds[2], frameIds[0], frameIds[1]]
+  const order = [frameIds[2], frameIds[0], frameIds[1], other]
   const moved = await read()
   expect([idsOf(moved.own), idsOf(moved.linked)]).toEqual([order, order])
 
@@ -76,9 +78,14 @@ test('each change shows at the next read, and a link that has ended is gone', as
   expect(noted.page).toContain('look here')
 
   await write('DELETE', `${path}/frames/${frameIds[2]}`)
-  expect(idsOf((await read()).linked)).toEqual([frameIds[0], frameIds[1]])
+  expect(idsOf((await read()).linked)).toEqual([frameIds[0], frameIds[1], other])
+
+  await deleteVideo(api.db, videoId)
+  const { linked } = await read()
+  expect([linked.item_count, idsOf(linked)]).toEqual([1, [other]])
 
   await write('DELETE', `${path}/share`)
   const ended = await read()
   expect([ended.status, ended.own.shared_at]).toEqual([404, null])
+  expect((await api.call(shared)).text).toBe((await api.call('/api/shared/never')).text)
 })

@@ -1,7 +1,6 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readAnswer } from '../support/openapi.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -43,7 +42,6 @@ interface Case extends Operation {
 
 let service: Service
 let cases: Case[]
-let ajv: Ajv2020
 let ids: Record<string, string>
 beforeAll(async () => {
   service = await openService()
@@ -55,9 +53,6 @@ beforeAll(async () => {
   await service.call('PUT', `/api/boards/${full.id}/frames/${seeded.frameIds[0]}`, {})
   ids = { full: full.id, video: seeded.id, frame: seeded.frameIds[0]!, board: board.id }
   const document = (await service.get('/openapi.json')).json
-  ajv = new Ajv2020({ strict: false, allErrors: true })
-  addFormats.default(ajv)
-  ajv.addSchema({ ...document, $id: 'api' })
   cases = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
@@ -87,43 +82,21 @@ interface Sent {
   headers?: Record<string, string>
   body?: string
   method?: string
-  path?: string
 }
 
 /** Sends it with the operator's key, and holds the answer against the document. */
-async function send(one: Case, { query = '', headers = {}, body, method = one.method, path }: Sent = {}) {
-  const response = await fetch(`${service.url}${path ?? pathOf(one)}${query}`, {
+async function send(one: Case, { query = '', headers = {}, body, method = one.method }: Sent = {}) {
+  const response = await fetch(`${service.url}${pathOf(one)}${query}`, {
     method,
     headers: { authorization: `Bearer ${service.operatorKey}`, ...headers },
     ...(body === undefined ? {} : { body }),
   })
-  const text = await response.text()
-  const said = `${method} ${one.path}${query} ${body?.slice(0, 80) ?? ''} → ${response.status} ${text.slice(0, 300)}`
-  expect(response.status, said).toBeLessThan(500)
-  expect(response.headers.get('x-request-id'), said).toMatch(/^[\w.-]{1,64}$/)
-  if (method === one.method) conforms(one, response, text, said)
-  return { status: response.status, headers: response.headers, text, said }
+  const got = await readAnswer(method, pathOf(one), response)
+  const said = `${method} ${one.path}${query} ${body?.slice(0, 80) ?? ''} → ${got.status} ${got.text.slice(0, 300)}`
+  expect(got.status, said).toBeLessThan(500)
+  expect(got.headers.get('x-request-id'), said).toMatch(/^[\w.-]{1,64}$/)
+  return { ...got, said }
 }
-
-function conforms(one: Case, response: Response, text: string, said: string): void {
-  const documented = one.responses[String(response.status)]
-  expect(documented, `undocumented status: ${said}`).toBeDefined()
-  if (text === '') return
-  const [type = ''] = (response.headers.get('content-type') ?? '').split(';')
-  expect(Object.keys(documented!.content ?? {}), `undocumented content type: ${said}`).toContain(type)
-  for (const name of ['ETag', 'Location', 'Link', 'RateLimit', 'Retry-After'])
-    if (response.headers.has(name) && (response.ok || name === 'Retry-After'))
-      expect(Object.keys(documented!.headers ?? {}), `${name}: ${said}`).toContain(name)
-  if (type !== 'application/json') return
-  const pointer = [
-    ...['paths', one.path, one.method.toLowerCase(), 'responses', String(response.status)],
-    ...['content', 'application/json', 'schema'],
-  ]
-  const validate = ajv.getSchema(`api#/${pointer.map(escaped).join('/')}`)!
-  expect(validate(JSON.parse(text)), `${ajv.errorsText(validate.errors).slice(0, 400)}: ${said}`).toBe(true)
-}
-
-const escaped = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
 
 /** Those that end or move what the others need, and those that take files, come last or not at all. */
 const DESTRUCTIVE = ['deleteVideo', 'deleteBoard', 'retryVideo', 'cancelVideo', 'mergeTechnique', 'submitVideo']
@@ -168,8 +141,8 @@ describe('every operation', { timeout: 120_000 }, () => {
     for (const [, operations] of byPath) {
       const known = new Set(operations.map(({ method }) => method))
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !known.has(name))) {
-        const { status, headers, said } = await send(operations[0]!, { method })
-        expect(status, said).toBe(405)
+        const { status, headers, json, said } = await send(operations[0]!, { method })
+        expect([status, json.code, headers.get('cache-control')], said).toEqual([405, 'method_not_allowed', 'no-store'])
         const allowed = headers.get('allow')!.split(', ')
         for (const name of known) expect(allowed, said).toContain(name)
         expect(allowed, said).not.toContain(method)
@@ -183,10 +156,14 @@ describe('every operation', { timeout: 120_000 }, () => {
   })
 
   test('refuses a parameter that it does not document, and a documented one of a wrong type', async () => {
-    for (const one of harmless().filter(({ parameters }) => parameters?.some((given) => given.in === 'query'))) {
+    for (const one of cases) {
+      const takesSome = one.parameters?.some((given) => given.in === 'query')
+      // A file that is sent is looked at before its parameters.
+      if ((!takesSome && !needsKey(one)) || one.operationId === 'submitVideo') continue
       const { status, said } = await send(one, { query: '?surprise=1' })
       expect(status, said).toBe(400)
-      for (const { name, schema, in: where } of one.parameters!) {
+      if (DESTRUCTIVE.includes(one.operationId)) continue
+      for (const { name, schema, in: where } of one.parameters ?? []) {
         if (where !== 'query') continue
         const wrong = wrongFor(schema.items ?? schema)
         for (const value of wrong) {
@@ -255,15 +232,16 @@ describe('every operation', { timeout: 120_000 }, () => {
 
   test('asks for a key where it says so, and for none elsewhere', async () => {
     for (const one of cases) {
-      const needsKey = one.security?.length === 1 && 'key' in one.security[0]!
       const response = await fetch(service.url + pathOf(one), { method: one.method })
       const text = await response.text()
-      if (needsKey) expect([one.operationId, response.status, text]).toEqual([one.operationId, 401, UNAUTHENTICATED])
+      if (needsKey(one))
+        expect([one.operationId, response.status, text]).toEqual([one.operationId, 401, UNAUTHENTICATED])
       else expect([401, 403], one.operationId).not.toContain(response.status)
     }
   })
 })
 
+const needsKey = ({ security }: Case) => security?.length === 1 && 'key' in security[0]!
 const UNAUTHENTICATED = '{"code":"unauthenticated"}'
 
 /** Texts that a schema refuses. */

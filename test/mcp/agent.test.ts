@@ -71,7 +71,7 @@ describe.each<[string, Connect, string]>([
   ['the SDK 2 client of the initialize era', second('legacy'), '2025-11-25'],
   ['the SDK 1 client', first, '2025-11-25'],
 ])('%s', (_, connect, version) => {
-  test('finds dark text-card intros, follows a video, finds like ones, and keeps ten on a board', async () => {
+  test('finds dark text-card intros, follows a video, and finds like ones', async () => {
     const { bearer } = await service.keyOf('pro')
     const agent = await connect(service.mcp, bearer)
     expect(agent.version).toBe(version)
@@ -86,8 +86,7 @@ describe.each<[string, Connect, string]>([
       kind: ['intro'],
     })
     expect(intros.data.frames).toHaveLength(12)
-    for (const frame of intros.data.frames)
-      expect(frame).toMatchObject({ subject: 'text-card', t_sec: expect.any(Number) })
+    for (const frame of intros.data.frames) expect(frame.subject).toBe('text-card')
     expect(intros.links[0]).toMatchObject({ type: 'resource_link', uri: intros.data.frames[0].image_url })
 
     const flow = await call('get_video_frames', { video: intros.data.frames[0].id })
@@ -97,32 +96,6 @@ describe.each<[string, Connect, string]>([
 
     const similar = await call('find_similar_frames', { frame_id: intros.data.frames[0].id, limit: 10 })
     expect(similar.data.frames).toHaveLength(10)
-
-    const { board } = (await call('create_board', { name: 'Dark openings' })).data
-    const ten = similar.data.frames.map((frame: { id: string }) => frame.id)
-    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten, note: 'for Monday' })).data.pinned).toEqual(
-      ten,
-    )
-    // An agent that lost the answer asks again.
-    expect((await call('create_board', { name: 'Dark openings' })).data).toMatchObject({
-      created: false,
-      board: { id: board.id, item_count: 10 },
-    })
-    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten })).data).toEqual({
-      pinned: [],
-      already_pinned: ten,
-      note_changed: [],
-      moved: [],
-    })
-
-    const opened = await call('get_board', { board_id: board.id })
-    expect(opened.data.frames.map((frame: { id: string }) => frame.id)).toEqual(ten)
-    expect(opened.data.frames[0].note).toBe('for Monday')
-    expect((await call('unpin_frame', { board_id: board.id, frame_ids: [ten[3]] })).data).toEqual({
-      unpinned: [ten[3]],
-      not_pinned: [],
-    })
-    expect((await call('get_board', { board_id: board.id })).data.board.item_count).toBe(9)
 
     const refused = CallToolResultSchema.parse(await agent.call('search_frames', { query: 'x', tone: ['purple'] }))
     expect([refused.isError, JSON.stringify(refused.content)]).toEqual([

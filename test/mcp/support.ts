@@ -1,11 +1,20 @@
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
+import { once } from 'node:events'
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
 import { openLocalWindows } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Routes } from '../../src/http/routes.ts'
 import type { ReadModelVersion } from '../../src/http/versioned-cache.ts'
 import type { Logger } from '../../src/logger.ts'
+import { holdAnswer, holdToolResult } from '../support/openapi.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -49,47 +58,38 @@ export interface Answer {
   status: number
   headers: IncomingHttpHeaders
   text: string
-  /** The body as JSON; undefined for an empty one. Throws where the body is neither. */
+  /** The body as JSON; undefined for an empty one. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   json: any
 }
 
-/** A request exactly as given: no header is added but Host and Content-Length. */
-export function send(
+/** A request exactly as given: no header is added but Host and Content-Length. The answer is held to its document. */
+export async function send(
   url: string,
   options: { method?: string; headers?: Record<string, string>; body?: string | Buffer },
 ): Promise<Answer> {
   const { method = 'POST', headers = {}, body } = options
-  return new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const request = httpRequest(url, { method, headers: { ...headers, ...length } }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk) => chunks.push(chunk))
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8')
-        try {
-          resolve({
-            status: response.statusCode!,
-            headers: response.headers,
-            text,
-            json: text === '' ? undefined : JSON.parse(text),
-          })
-        } catch {
-          reject(new Error(`not JSON: ${text.slice(0, 200)}`))
-        }
-      })
-    })
-    request.on('error', reject)
-    request.end(body)
-  })
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const request = httpRequest(url, { method, headers: { ...headers, ...length } })
+  request.end(body)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const status = response.statusCode!
+  const text = await textOf(response)
+  const json = text === '' ? undefined : JSON.parse(text)
+  const { pathname, search } = new URL(url)
+  const named = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
+  holdAnswer(method, pathname + search, { status, headers: new Headers(named), text, json })
+  return { status, headers: response.headers, text, json }
 }
 
 /** Posts a JSON body with nothing but the content type, as the plainest client does. */
-export function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  return send(url, {
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const answer = await send(url, {
     headers: { 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
   })
+  holdToolResult(body, answer.json)
+  return answer
 }
 
 export const MODERN_META = {

@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,8 +9,9 @@ import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { seedVideo } from '../support/seed.ts'
 import { post, postModern, STILL, silent } from './support.ts'
-import { ajv, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })
 let library: ToolLibrary
 let service: ToolLibrary['service']
 let videoIds: ToolLibrary['videoIds']

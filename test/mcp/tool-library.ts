@@ -1,6 +1,4 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
-import { describeTool } from '../../src/mcp/tool.ts'
 import { openToolService, type ServiceOptions, seedLaunches, type ToolService } from './service.ts'
 import { post, send } from './support.ts'
 
@@ -28,7 +26,6 @@ export const ACCOUNT = [
   'unpin_frame',
 ]
 
-export const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })
 export const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
 
 export interface ToolLibrary {
@@ -70,17 +67,13 @@ export const callOf = (name: string, args: Record<string, unknown>) => ({
   params: { name, arguments: args },
 })
 
-/** A call as the plainest client makes it; every result is checked against the tool's own output schema. */
+/** A call as the plainest client makes it. */
 function caller(service: ToolService) {
   return async (name: string, args: Record<string, unknown> = {}, headers: Record<string, string> = {}) => {
     const { status, json } = await post(service.mcp, callOf(name, args), headers)
     expect(status).toBe(200)
     const { result } = json
     expect(result.content[0].type).toBe('text')
-    if (!result.isError) {
-      const { outputSchema } = describeTool(service.tools.find((tool) => tool.name === name)!, { output: true })
-      expect(ajv.validate(outputSchema!, result.structuredContent), JSON.stringify(ajv.errors)).toBe(true)
-    }
     return {
       ...result,
       text: result.content[0].text as string,

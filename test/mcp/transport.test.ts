@@ -101,9 +101,14 @@ test.each([
   ['later', () => Promise.reject(new TypeError('secret of the inside'))],
 ])('a dispatcher that fails %s costs its request, not the process', async (_, dispatch) => {
   await using broken = await listen((url) => [server.route(url, dispatch)])
-  const answer = await post(`${broken.url}/api/mcp`, list())
-  expect([answer.status, answer.json.code]).toEqual([500, 'internal'])
-  expect(answer.text).not.toContain('secret')
+  const answer = await fetch(`${broken.url}/api/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(list()),
+  })
+  const text = await answer.text()
+  expect([answer.status, JSON.parse(text).code]).toEqual([500, 'internal'])
+  expect(text).not.toContain('secret')
 })
 
 test('the log level changes no answer', async () => {

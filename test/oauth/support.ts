@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import type { WorkerOptions } from '../../src/workers/main.ts'
+import { readAnswer } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 
@@ -193,6 +194,6 @@ export async function callMethod({ mcp }: SignInService, token: string | undefin
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
   })
-  const json: Json = await answer.json()
-  return { status: answer.status, json, challenge: answer.headers.get('www-authenticate') }
+  const { status, headers, json } = await readAnswer('POST', new URL(mcp).pathname, answer, { method, params })
+  return { status, json, challenge: headers.get('www-authenticate') }
 }

@@ -1,7 +1,9 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { openDocuments } from '../../src/api/documents.ts'
 import type { ApiDocument } from '../../src/http/openapi.ts'
+import { createTools } from '../../src/mcp/server.ts'
+import { describeTool } from '../../src/mcp/tool.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 
 export function makeDocument(): ApiDocument {
@@ -9,34 +11,102 @@ export function makeDocument(): ApiDocument {
   return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS, tools }).api()
 }
 
-/** @throws when the document has no such operation, no such status, or another shape. */
-export type Held = (method: string, path: string, status: number, json: unknown) => void
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  /** Undefined where the answer is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  json: any
+}
 
-/** Holds JSON answers against the document. */
-export function holdAnswers(document: ApiDocument = makeDocument()): Held {
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
-  addFormats.default(ajv)
-  ajv.addSchema({ ...document, $id: 'api' } as object)
-  const templates = Object.keys(document.paths ?? {})
-    .map((path) => ({ path, pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }))
-    // A literal path before one with a parameter in its place.
-    .sort((a, b) => a.path.split('{').length - b.path.split('{').length)
-  return (method, path, status, json) => {
-    const template = templates.find(({ pattern }) => pattern.test(path.split('?')[0]!))
-    if (!template) throw new Error(`${path} is not in the document`)
-    const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
-    const operation = (document.paths as Record<string, Record<string, { responses?: Record<string, unknown> }>>)[
-      template.path
-    ]![verb]
-    if (!operation) throw new Error(`${method} ${template.path} is not in the document`)
-    if (!operation.responses?.[String(status)])
-      throw new Error(`${method} ${template.path} does not document ${status}`)
-    const pointer = ['paths', template.path, verb, 'responses', String(status), 'content', 'application/json', 'schema']
-      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
-      .join('/')
-    const validate = ajv.getSchema(`api#/${pointer}`)
-    if (!validate) throw new Error(`${method} ${template.path} documents no JSON for ${status}`)
-    if (!validate(json))
-      throw new Error(`${method} ${path} ${status}: ${ajv.errorsText(validate.errors).slice(0, 600)}`)
+/** Reads an answer of the service, and holds it against what the service documents. */
+export async function readAnswer(method: string, path: string, response: Response, sent?: unknown): Promise<Answer> {
+  const { status, headers } = response
+  const text = await response.text()
+  const isJson = text !== '' && /^application\/([a-z]+\+)?json/.test(headers.get('content-type') ?? '')
+  const answer = { status, headers, text, json: isJson ? JSON.parse(text) : undefined }
+  holdAnswer(method, path, answer)
+  holdToolResult(sent, answer.json)
+  return answer
+}
+
+/**
+ * Holds an answer against the OpenAPI document: its status, media type, headers and body. What is no operation is not
+ * looked at. @throws with the operation and the path
+ */
+export function holdAnswer(method: string, path: string, { status, headers, text, json }: Answer): void {
+  const template = templates().find(({ pattern }) => pattern.test(path.split('?')[0]!))?.template
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
+  const operation = template === undefined ? undefined : paths()[template]![verb]
+  if (template === undefined || !operation) return
+  const fail = (what: string) => {
+    throw new Error(`${method} ${template}: ${what}\n${method} ${path} → ${status} ${text.slice(0, 300)}`)
   }
+  const response = operation.responses[status]
+  if (!response) fail(`does not document ${status}`)
+  if (!response || text === '') return
+  for (const name of ['ETag', 'Location', 'Link', 'RateLimit'])
+    if (headers.has(name) && status < 300 && !response.headers?.[name]) fail(`does not document ${name} of ${status}`)
+  const [type = ''] = (headers.get('content-type') ?? '').split(';')
+  if (!response.content?.[type]) fail(`does not document ${type} of ${status}`)
+  if (type !== 'application/json') return
+  const pointer = ['paths', template, verb, 'responses', `${status}`, 'content', type, 'schema']
+  const validate = documented().getSchema(`api#/${pointer.map(escaped).join('/')}`)!
+  if (!validate(json)) fail(documented().errorsText(validate.errors).slice(0, 600))
+}
+
+/** Holds the result of a tool of the product against its output schema. @throws with the name of the tool */
+export function holdToolResult(sent: unknown, json: unknown): void {
+  const { method, params } = (sent ?? {}) as { method?: string; params?: { name: string; arguments?: object } }
+  const { result } = (json ?? {}) as { result?: { isError?: boolean; structuredContent?: unknown } }
+  if (method !== 'tools/call' || !params || !result || result.isError) return
+  // The text alone was asked for.
+  if ((params.arguments as { format?: string } | undefined)?.format === 'text') return
+  const validate = outputOf(params.name)
+  if (validate && !validate(result.structuredContent))
+    throw new Error(`the result of ${params.name}: ${documented().errorsText(validate.errors).slice(0, 600)}`)
+}
+
+const escaped = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+
+/** Made when it is first asked for, and then kept: schemas are compiled once. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+const theDocument = once(makeDocument)
+
+/** The schemas of the document, by `api#/` and their JSON pointer. */
+export const documented = once(() => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+  addFormats.default(ajv)
+  return ajv.addSchema({ ...theDocument(), $id: 'api' } as AnySchema)
+})
+
+type Responses = Record<string, { headers?: Record<string, unknown>; content?: Record<string, unknown> }>
+const paths = () => theDocument().paths as Record<string, Record<string, { responses: Responses }>>
+
+const templates = once(() =>
+  Object.keys(paths())
+    .map((template) => ({
+      template,
+      pattern: new RegExp(`^${template.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+    }))
+    // A literal path before one with a parameter in its place.
+    .sort((a, b) => a.template.split('{').length - b.template.split('{').length),
+)
+
+const tools = once(() => createTools({} as Parameters<typeof createTools>[0]))
+const outputs = new Map<string, ValidateFunction>()
+
+function outputOf(name: string): ValidateFunction | undefined {
+  const tool = tools().find((one) => one.name === name)
+  if (tool && !outputs.has(name))
+    outputs.set(name, documented().compile(describeTool(tool, { output: true }).outputSchema!))
+  return outputs.get(name)
 }

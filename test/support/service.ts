@@ -10,14 +10,8 @@ import { type OpenApi, openApi } from '../../src/server/main.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
 import { listeningServer } from './listening.ts'
+import { type Answer, readAnswer } from './openapi.ts'
 import { openStores, type Stores } from './stores.ts'
-
-export interface Answer {
-  status: number
-  headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
-  json: any
-}
 
 export interface Service {
   stores: Stores
@@ -92,8 +86,7 @@ export async function openService(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+    return readAnswer(method, path, response, body)
   }
   return {
     stores,
@@ -105,19 +98,16 @@ export async function openService(
     logs,
     operatorKey,
     call,
-    async get(path, headers = {}) {
-      const response = await fetch(`http://127.0.0.1:${api.port}${path}`, { headers })
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
-    },
+    get: async (path, headers = {}) =>
+      readAnswer('GET', path, await fetch(`http://127.0.0.1:${api.port}${path}`, { headers })),
     async upload(bytes, query = '') {
       const response = await fetch(`http://127.0.0.1:${api.port}/api/videos${query}`, {
         method: 'POST',
         headers: { 'content-type': 'application/octet-stream', authorization: `Bearer ${operatorKey}` },
         body: bytes as unknown as ArrayBuffer,
       })
-      const json = (await response.json()) as { video?: { id: string }; created?: boolean }
-      return { status: response.status, id: json.video?.id ?? '', created: json.created ?? false }
+      const { status, json } = await readAnswer('POST', '/api/videos', response)
+      return { status, id: json.video?.id ?? '', created: json.created ?? false }
     },
     drain: () => worker.drain(),
     async [Symbol.asyncDispose]() {
