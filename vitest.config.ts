@@ -11,6 +11,8 @@ Object.assign(process.env, NODE_SETTINGS)
  */
 const secondAttempt = { retry: process.env.CI ? 1 : 0 }
 const stores = { ...secondAttempt, globalSetup: 'test/support/global-setup.ts' }
+/** Tests beside the source that paint pictures or make clips: without them `unit` takes seconds. */
+const MEDIA = 'src/**/*.media.test.ts'
 /** Whole processes: services, workers with many jobs, browsers, MCP clients, the command line. */
 const PROCESS = [
   'test/{faults,journeys,platform}/**/*.test.ts',
@@ -38,6 +40,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
+          exclude: [MEDIA],
           pool: 'threads',
           isolate: false,
         },
@@ -55,7 +58,10 @@ export default defineConfig({
           ...stores,
         },
       },
-      { extends: true, test: { ...secondAttempt, name: 'media', include: ['test/{media,video,vision}/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { ...secondAttempt, name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'] },
+      },
       { extends: true, test: { name: 'process', include: PROCESS, ...stores } },
     ],
   },

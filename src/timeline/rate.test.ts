@@ -4,14 +4,21 @@ import { framesOfADay, parseTimecode, type Rate, toFrame, toRate, toTimecode } f
 const NTSC30 = { num: 30_000, den: 1001 }
 const NTSC60 = { num: 60_000, den: 1001 }
 
-/** Counts as SMPTE ST 12-1 says it in words: at each minute but every tenth, the first labels are left out. */
-function* labels(base: number, dropped: number): Generator<string> {
-  for (let second = 0; second < 86_400; second++)
+/**
+ * Counts a day as SMPTE ST 12-1 says it in words: at each minute but every tenth, the first labels are left out. Names
+ * the labels of each minute's first and last second, and of one second within.
+ */
+function* labels(base: number, dropped: number): Generator<[frame: number, label: string]> {
+  const two = (n: number) => String(Math.floor(n)).padStart(2, '0')
+  let count = 0
+  for (let second = 0; second < 86_400; second++) {
+    const clock = [second / 3600, (second / 60) % 60, second % 60].map(two).join(':')
     for (let frame = 0; frame < base; frame++) {
       if (frame < dropped && second % 60 === 0 && (second / 60) % 10 !== 0) continue
-      const clock = [second / 3600, (second / 60) % 60, second % 60].map((n) => String(Math.floor(n)).padStart(2, '0'))
-      yield `${clock.join(':')}${dropped > 0 ? ';' : ':'}${String(frame).padStart(2, '0')}`
+      if ([0, 31, 59].includes(second % 60)) yield [count, `${clock}${dropped > 0 ? ';' : ':'}${two(frame)}`]
+      count++
     }
+  }
 }
 
 describe('labels', () => {
@@ -23,14 +30,14 @@ describe('labels', () => {
   ])('%o counts a whole day as the standard does, and reads each label back', (rate, base, dropped) => {
     const drop = dropped > 0
     const wrong: string[] = []
-    let frame = 0
-    for (const label of labels(base, dropped)) {
+    let last = 0
+    for (const [frame, label] of labels(base, dropped)) {
       const read = parseTimecode(label, rate)
       if (toTimecode(frame, { rate, drop }) !== label || read?.frame !== frame || read.drop !== drop) wrong.push(label)
-      frame++
+      last = frame
     }
     expect(wrong).toEqual([])
-    expect(framesOfADay({ rate, drop })).toBe(frame)
+    expect(framesOfADay({ rate, drop })).toBe(last + 1)
   })
 
   test.each([

@@ -40,6 +40,7 @@ test('characters of scripts without spaces are words of their own, Latin words a
 })
 
 test('every letter by itself is cut as in a mark’s company, where the long way is taken', () => {
+  const wrong: string[] = []
   for (const [from, to] of [
     [0x3041, 0x30ff],
     [0x4e00, 0x9fff],
@@ -47,11 +48,12 @@ test('every letter by itself is cut as in a mark’s company, where the long way
   ] as const) {
     for (let code = from; code <= to; code++) {
       const letter = String.fromCodePoint(code)
-      const alone = words(letter)
-      expect(words(`${letter}\ufe00`)).toEqual(alone)
-      if (alone.length > 0) expect(alone.join('')).toBe(fold(letter))
+      const alone = words(letter).join(' ')
+      const isCut = alone === '' || alone.replaceAll(' ', '') === fold(letter)
+      if (words(`${letter}\ufe00`).join(' ') !== alone || !isCut) wrong.push(letter)
     }
   }
+  expect(wrong).toEqual([])
 })
 
 test('a character lies in the index together with the next one', () => {
@@ -63,14 +65,14 @@ test('a token stands where it says, whatever the text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (text) => {
       let before = { start: -1, end: 0 }
-      for (const { word, start, end } of tokenize(text)) {
+      const wrong = tokenize(text).filter((token) => {
+        const { word, start, end } = token
         // All words from one sign share its place.
-        if (start !== before.start || end !== before.end) expect(start).toBeGreaterThanOrEqual(before.end)
-        expect(end).toBeGreaterThan(start)
-        expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u)
-        expect(fold(word)).toBe(word)
-        before = { start, end }
-      }
+        const follows = start >= before.end || (start === before.start && end === before.end)
+        before = token
+        return !follows || end <= start || fold(word) !== word || !/^[\p{L}\p{N}\p{M}]+$/u.test(word)
+      })
+      expect(wrong).toEqual([])
     }),
     { numRuns: 500, seed: 1 },
   )

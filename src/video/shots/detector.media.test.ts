@@ -9,11 +9,8 @@ type Painter = (x: number, y: number) => number
 function scene(seed: number, shift = 0, light = 1): Painter {
   return (x, y) => {
     const u = x + shift
-    const value =
-      110 +
-      60 * Math.sin((u * (3 + seed)) / 29 + seed * 2.1) +
-      55 * Math.sin((y * (2 + ((seed * 7) % 5))) / 17 + (u * seed) / 41 + seed)
-    return Math.max(0, Math.min(255, value * light))
+    const wide = 60 * Math.sin((u * (3 + seed)) / 29 + seed * 2.1)
+    return (110 + wide + 55 * Math.sin((y * (2 + ((seed * 7) % 5))) / 17 + (u * seed) / 41 + seed)) * light
   }
 }
 
@@ -32,11 +29,22 @@ function card(seed: number, background = 20, ink = 230): Painter {
   }
 }
 
+/** A soft picture without an edge of its own. */
+function soft(seed: number): Painter {
+  return (x, y) => 120 + 70 * Math.sin(x / (40 + seed * 9) + seed) + 30 * Math.cos(y / (30 + seed * 4) + seed)
+}
+
+/** Pseudo-random and even, 0–1. */
+function noise(n: number): number {
+  const t = Math.imul(n ^ (n >>> 15), 0x2c1b3c6d)
+  return ((t ^ (t >>> 13)) >>> 0) / 4294967296
+}
+
 function paint(painter: Painter): Uint8Array {
-  const frame = new Uint8Array(PICTURE_BYTES).fill(128)
+  const frame = new Uint8ClampedArray(PICTURE_BYTES).fill(128)
   for (let y = 0; y < PICTURE_HEIGHT; y++)
     for (let x = 0; x < PICTURE_WIDTH; x++) frame[y * PICTURE_WIDTH + x] = painter(x, y)
-  return frame
+  return new Uint8Array(frame.buffer)
 }
 
 function mix(a: Uint8Array, b: Uint8Array, share: number): Uint8Array {
@@ -57,20 +65,21 @@ function detect(frames: Uint8Array[], stepMs = 1000 / 30) {
 }
 
 const many = (count: number, make: (i: number) => Uint8Array) => Array.from({ length: count }, (_, i) => make(i))
+const film = (count: number, make: (i: number) => Painter) => many(count, (i) => paint(make(i)))
 
 describe('cuts', () => {
   test('a cut between two moving scenes is found at its first frame', () => {
-    const frames = [...many(60, (i) => paint(scene(1, i * 0.5))), ...many(60, (i) => paint(scene(4, i * 0.5)))]
+    const frames = [...film(60, (i) => scene(1, i * 0.5)), ...film(60, (i) => scene(4, i * 0.5))]
     expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
   })
 
   test('another text on the same background is a cut', () => {
-    const frames = [...many(60, () => paint(card(1))), ...many(60, () => paint(card(2)))]
+    const frames = [...film(60, () => card(1)), ...film(60, () => card(2))]
     expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
   })
 
   test('short shots of a montage are all found', () => {
-    const frames = many(8 * 13, (i) => paint(scene(1 + Math.floor(i / 13), i * 0.4)))
+    const frames = film(8 * 13, (i) => scene(1 + Math.floor(i / 13), i * 0.4))
     expect(detect(frames).map(({ frame }) => frame)).toEqual([13, 26, 39, 52, 65, 78, 91])
   })
 
@@ -79,7 +88,7 @@ describe('cuts', () => {
       (seed: number, i: number): Painter =>
       (x, y) =>
         Math.hypot((x - 80) / 60, (y - 45) / 32) < 1 ? scene(seed, i * 1.5)(x, y) * 0.5 : 235
-    const frames = [...many(60, (i) => paint(object(1, i))), ...many(60, (i) => paint(object(4, i)))]
+    const frames = [...film(60, (i) => object(1, i)), ...film(60, (i) => object(4, i))]
     expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
   })
 
@@ -104,10 +113,7 @@ describe('cuts', () => {
 
   test('at 60 frames a second and at 24 alike', () => {
     for (const fps of [24, 25, 50, 60]) {
-      const frames = [
-        ...many(fps * 2, (i) => paint(scene(2, i * 0.3))),
-        ...many(fps * 2, (i) => paint(scene(5, i * 0.3))),
-      ]
+      const frames = [...film(fps * 2, (i) => scene(2, i * 0.3)), ...film(fps * 2, (i) => scene(5, i * 0.3))]
       expect(detect(frames, 1000 / fps)).toEqual([{ type: 'cut', frame: fps * 2 }])
     }
   })
@@ -115,15 +121,15 @@ describe('cuts', () => {
 
 describe('what is no transition', () => {
   test('a pan', () => {
-    for (const speed of [0.3, 1, 3]) expect(detect(many(120, (i) => paint(scene(3, i * speed))))).toEqual([])
+    for (const speed of [0.3, 1, 3]) expect(detect(film(120, (i) => scene(3, i * speed)))).toEqual([])
   })
 
   test('a flash of three frames', () => {
-    expect(detect(many(120, (i) => paint(i >= 60 && i < 63 ? () => 250 : scene(3, i * 0.2))))).toEqual([])
+    expect(detect(film(120, (i) => (i >= 60 && i < 63 ? () => 250 : scene(3, i * 0.2))))).toEqual([])
   })
 
   test('a lamp that goes on', () => {
-    expect(detect(many(120, (i) => paint(scene(3, 0, i < 60 ? 0.5 : 1))))).toEqual([])
+    expect(detect(film(120, (i) => scene(3, 0, i < 60 ? 0.5 : 1)))).toEqual([])
   })
 
   test('a window that opens over a page, and the page turning inside its frame', () => {
@@ -141,9 +147,9 @@ describe('what is no transition', () => {
         return card(seed, 240, 30)(x, y)
       }
     const frames = [
-      ...many(60, () => paint(page(1, false))),
-      ...many(60, () => paint(page(1, true))),
-      ...many(60, () => paint(page(2, false))),
+      ...film(60, () => page(1, false)),
+      ...film(60, () => page(1, true)),
+      ...film(60, () => page(2, false)),
     ]
     expect(detect(frames)).toEqual([])
   })
@@ -162,19 +168,19 @@ describe('what is no transition', () => {
   })
 
   test('pictures that come five times a second', () => {
-    expect(detect(many(150, (i) => paint(scene(3, Math.floor(i / 6) * 9))))).toEqual([])
+    expect(detect(film(150, (i) => scene(3, Math.floor(i / 6) * 9)))).toEqual([])
   })
 
   test('a fade from black at the start and to black at the end', () => {
     const light = (i: number) => Math.min(1, i / 15, (149 - i) / 15)
-    const frames = many(150, (i) => paint(scene(2, i * 0.2, light(i))))
+    const frames = film(150, (i) => scene(2, i * 0.2, light(i)))
     expect(detect(frames)).toEqual([])
   })
 
   test('nothing at all', () => {
     expect(detect([])).toEqual([])
     expect(detect([paint(() => 0)])).toEqual([])
-    expect(detect(many(100, () => paint(() => 0)))).toEqual([])
+    expect(detect(film(100, () => () => 0))).toEqual([])
   })
 })
 
@@ -191,7 +197,7 @@ describe('gradual transitions', () => {
 
   test('a fade through black is one transition', () => {
     const light = (i: number) => Math.min(1, i < 72 ? (71 - i) / 12 : (i - 72) / 12)
-    const found = detect(many(150, (i) => paint(scene(i < 72 ? 1 : 4, i * 0.1, light(i)))))
+    const found = detect(film(150, (i) => scene(i < 72 ? 1 : 4, i * 0.1, light(i))))
     expect(found.map(({ type }) => type)).toEqual(['fade'])
     expect(found[0]!.frame).toBeGreaterThanOrEqual(60)
     expect(found[0]!.frame).toBeLessThanOrEqual(84)
@@ -237,4 +243,81 @@ test('a camera that swings to the next part of one wide scene makes no push', ()
     })
     expect([pixels, detect(frames)]).toEqual([pixels, []])
   }
+})
+
+const within = (low: number, high: number) => expect.toSatisfy((frame) => frame >= low && frame <= high)
+
+describe('black bars', () => {
+  const barred =
+    (painter: Painter): Painter =>
+    (x, y) =>
+      y < 12 || y >= 78 ? 16 : painter(x, y)
+
+  test('a cut between soft pictures is found although the bars keep their edges', () => {
+    expect(detect(film(120, (i) => barred(soft(i < 60 ? 1 : 6))))).toEqual([{ type: 'cut', frame: 60 }])
+  })
+
+  test('one shot inside bars stays one shot', () => {
+    expect(detect(film(120, (i) => barred(scene(2, i * 0.8))))).toEqual([])
+  })
+})
+
+describe('grain', () => {
+  const grainy =
+    (painter: Painter, i: number): Painter =>
+    (x, y) =>
+      painter(x, y) + 110 * (noise(i * 14_407 + y * 160 + x) - 0.5)
+
+  test('a cut is found through heavy grain', () => {
+    expect(detect(film(120, (i) => grainy(scene(i < 60 ? 1 : 4, i * 0.4), i)))).toEqual([{ type: 'cut', frame: 60 }])
+  })
+
+  test('a fade through a grainy black is one fade', () => {
+    const light = (i: number) => Math.max(0, Math.min(1, Math.abs(i - 60) / 12 - 0.5))
+    const frames = film(130, (i) => (x, y) => {
+      const shown = 20 + (scene(i < 60 ? 1 : 4, i * 0.4)(x, y) - 20) * light(i)
+      return shown + 34 * (noise(i * 14_407 + y * 160 + x) - 0.5)
+    })
+    expect(detect(frames)).toEqual([{ type: 'fade', frame: within(48, 72) }])
+  })
+
+  test('grain alone is no cut', () => {
+    expect(detect(film(120, (i) => grainy(scene(3, i * 0.4), i)))).toEqual([])
+  })
+})
+
+describe('black that brightens', () => {
+  test('a picture that rises from nearly black while it moves is no transition', () => {
+    // The first pictures are too dim to have edges and too uneven to be blank.
+    const light = (i: number) => 0.06 + 0.94 * Math.min(1, (i / 40) ** 2)
+    expect(detect(film(140, (i) => (x, y) => 16 + (scene(2, i * 0.7)(x, y) - 16) * light(i)))).toEqual([])
+  })
+})
+
+describe('quick motion', () => {
+  test('a camera that swings quickly and comes to rest is none', () => {
+    const share = (i: number) => Math.min(1, Math.max(0, (i - 55) / 12))
+    const at = (i: number) => 160 * share(i) ** 2 * (3 - 2 * share(i))
+    const swing = (i: number): Painter => {
+      const samples = [0, 0.15, 0.3, 0.45].map((part) => scene(2, at(i + part)))
+      return (x, y) => samples.reduce((sum, painter) => sum + painter(x, y), 0) / samples.length
+    }
+    expect(detect(film(120, swing))).toEqual([])
+  })
+})
+
+describe('screens', () => {
+  test('a page that jumps inside its window is no cut', () => {
+    const text = (page: number, x: number, y: number) => noise(Math.floor(x / 3) * 31 + Math.floor(y / 4) * 977 + page)
+    const frames = film(120, (i) => (x, y) => {
+      if (x < 30 || y < 14) return 80
+      return y % 8 < 4 && text(i < 60 ? 1 : 5, x, y) < 0.45 ? 210 : 18
+    })
+    expect(detect(frames)).toEqual([])
+  })
+
+  test('a white flash of a few pictures is no fade', () => {
+    const light = (i: number) => [0.97, 1, 1, 0.6][i - 60] ?? 0
+    expect(detect(film(120, (i) => (x, y) => scene(2, i * 0.3)(x, y) * (1 - light(i)) + 255 * light(i)))).toEqual([])
+  })
 })
