@@ -11,7 +11,6 @@ import { seedFrames } from './seed-frames.ts'
 
 let api: TestApi
 let key: string
-let member: string
 let frameId: string
 const TODAY = new Date().toISOString().slice(0, 10)
 const FORMULA = '=HYPERLINK("https://evil.example","x")'
@@ -21,7 +20,6 @@ beforeAll(async () => {
   const operator = await createAccount(api.db, { email: 'figures@example.org', role: 'operator', plan: 'pro' })
   key = (await createKey(api.db, { accountId: operator.id, name: 'figures', scopes: ['events:read'] })).key
   const person = await createAccount(api.db, { email: 'person@example.org', plan: 'pro' })
-  member = (await createKey(api.db, { accountId: person.id, name: 'person' })).key
   frameId = (await seedFrames(api.db, { count: 2 })).frameIds[0]!
   await saveFrame(api.db, { accountId: person.id, frameId })
   const facts = { frame_id: 'f', video_id: 'v', author: FORMULA, technique: null, subject: null }
@@ -32,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => api[Symbol.asyncDispose]())
 
-const get = (path: string, as: string | undefined = key) => api.call(`/api/analytics/${path}`, { key: as })
+const get = (path: string) => api.call(`/api/analytics/${path}`, { key })
 
 test('figures are read by day and by what was saved, in UTC', async () => {
   await untilReadable(api.db)
@@ -128,22 +126,8 @@ test.each([
   ['saves?from=2016-01-01&to=2026-01-01', /at most 366 days/],
   ['saves?from=2999-01-01', /is after to/],
   ['saves?from=2026-02-30', /must be a day such as 2026-11-22/],
-  ['saves?from=yesterday', /must be a day/],
-  ['saves?by=account', /must be one of day, frame, video, brand, technique, subject/],
-  ['activity?by=frame', /must be one of day/],
-  ['saves?limit=0', /whole number/],
-  ['saves?format=xml', /must be one of json, csv/],
-  ['saves?account=a', /unknown parameter/],
-  ['saves?to=0001-01-01', /from 1970-01-01 on/],
-  ['activity?from=0000-12-31', /from 1970-01-01 on/],
 ])('%s is refused with what is allowed', async (path, message) => {
   const { status, json } = await get(path)
   expect([status, json.code]).toEqual([400, 'invalid_request'])
   expect(json.message).toMatch(message)
-})
-
-test('figures are for operators', async () => {
-  expect((await get('saves', '')).status).toBe(401)
-  expect((await get('saves', member)).status).toBe(403)
-  expect((await get('unknown')).status).toBe(404)
 })

@@ -1,16 +1,21 @@
-import { execFile } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
-import { connect } from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Operation } from '../../src/http/endpoint.ts'
+import { describeTool } from '../../src/mcp/tool.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 import { ENGINES } from '../support/engines.ts'
 import { faultOf, type HostileRequest, hostileRequests } from '../support/hostile.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type ContractLibrary, openContractLibrary } from './library.ts'
+
+interface Problem {
+  code: string
+  message: string
+  details: { path: string }[]
+}
 
 function send(
   url: string,
@@ -26,16 +31,9 @@ function send(
         path: target,
         headers: body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) },
       },
-      (res) => {
-        const chunks: Buffer[] = []
-        res.on('data', (chunk: Buffer) => chunks.push(chunk))
-        res.on('end', () =>
-          resolve({
-            status: res.statusCode!,
-            contentType: res.headers['content-type'] ?? null,
-            body: Buffer.concat(chunks).toString(),
-          }),
-        )
+      async (res) => {
+        const contentType = res.headers['content-type'] ?? null
+        resolve({ status: res.statusCode!, contentType, body: await text(res) })
       },
     )
     req.on('error', reject)
@@ -93,287 +91,77 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
   })
 })
 
-describe('uploads', () => {
+describe('every door names what is wrong', () => {
   let service: Service
-  const auth = () => ({ authorization: `Bearer ${service.operatorKey}` })
   beforeAll(async () => {
-    service = await openService({ env: { MAX_UPLOAD_MB: '1' } })
+    service = await openService({ worker: false })
   })
   afterAll(() => service[Symbol.asyncDispose]())
 
-  /** Every file the store holds of uploads, finished or not. */
-  async function stored(): Promise<string[]> {
-    const entries = await readdir(service.config.dataDir, { recursive: true, withFileTypes: true })
-    return entries
-      .filter((entry) => entry.isFile() && join(entry.parentPath, entry.name).includes('uploads'))
-      .map((entry) => entry.name)
+  const ask = async ({ method, path }: Operation, query = '', init: { type?: string; body?: string | Buffer } = {}) => {
+    const at = path.replace(':format', 'csv').replace(/:\w+/g, 'none')
+    const { type = 'application/json', body } = init
+    const answer = await fetch(`${service.url}${at}${query}`, {
+      method: method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${service.operatorKey}`,
+        ...(body === undefined ? {} : { 'content-type': type }),
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+    })
+    return { status: answer.status, ...((await answer.json()) as Partial<Problem>) }
   }
-  const queued = async (): Promise<number> =>
-    (await service.stores.db.$client.query('select count(*)::int as n from videos')).rows[0].n
-  const video = async (id: string) => (await service.call('GET', `/api/videos/${id}/status`)).json.video
+  const isRead = ({ path, otherBody }: Operation) => path.startsWith('/api/') && path !== '/api/mcp' && !otherBody
+  const BAD = ['zzz!', '-1', '\0', 'x'.repeat(3_000)]
 
-  test.each([
-    ['text/plain', 415, 'unsupported_media_type'],
-    ['image/png', 415, 'unsupported_media_type'],
-    ['application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
-    ['multipart/form-data', 400, 'invalid_request'],
-    ['multipart/form-data; boundary=', 400, 'invalid_request'],
-    ['multipart/form-data; boundary=x', 400, 'invalid_request'],
-    ['application/json', 400, 'invalid_request'],
-    ['application/json; charset=latin1', 415, 'unsupported_media_type'],
-  ])('a body of type %s is %i', async (type, status, code) => {
-    const before = await stored()
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: { ...auth(), 'content-type': type },
-      body: 'what is this',
-    })
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([status, code])
-    expect(await stored()).toEqual(before)
-  })
-
-  test('no body at all is 415', async () => {
-    const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth() })
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([415, 'unsupported_media_type'])
-  })
-
-  test('without a key nothing is read: 401, whatever the body', async () => {
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: { 'content-type': 'video/mp4' },
-      body: new Uint8Array(10),
-    })
-    expect([answer.status, await answer.json()]).toEqual([401, { code: 'unauthenticated' }])
-    expect(await stored()).toEqual([])
-  })
-
-  test('a file too large by its declared length is 413 before it is read', async () => {
-    const status = await new Promise<string>((resolve, reject) => {
-      const socket = connect(service.api.port, '127.0.0.1', () =>
-        socket.write(
-          `POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\n` +
-            'Content-Type: video/mp4\r\nContent-Length: 99999999\r\n\r\n',
-        ),
-      )
-      socket.once('data', (chunk) => {
-        resolve(String(chunk).split('\r\n')[0]!)
-        socket.destroy()
-      })
-      socket.on('error', reject)
-    })
-    expect(status).toContain('413')
-    expect(await stored()).toEqual([])
-  })
-
-  test.each(['video/mp4', 'form'])(
-    'a file that turns out too large on its way (%s) is 413 and leaves nothing',
-    async (kind) => {
-      const big = new Blob([new Uint8Array(1024 * 1024 + 70 * 1024)])
-      const answer =
-        kind === 'form'
-          ? await fetch(`${service.url}/api/videos`, {
-              method: 'POST',
-              headers: auth(),
-              body: toForm({ file: new File([new Uint8Array(1024 * 1024 + 1)], 'a.mp4') }),
-            })
-          : await fetch(`${service.url}/api/videos`, {
-              method: 'POST',
-              headers: { ...auth(), 'content-type': kind },
-              body: big.stream(),
-              duplex: 'half',
-            } as RequestInit)
-      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([413, 'payload_too_large'])
-      await expect.poll(stored).toEqual([])
-    },
-  )
-
-  test.each([
-    ['its fields are taken', 'title', 'Behind the file', 202],
-    ['an unknown one is 400 and leaves nothing', 'colour', 'red', 400],
-  ])('a form whose fields come long after its file: %s', async (_, name, value, status) => {
-    const before = await queued()
-    const socket = connect(service.api.port, '127.0.0.1')
-    const answer = text(socket)
-    socket.write(
-      `POST /api/videos HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${service.operatorKey}\r\n` +
-        `Transfer-Encoding: chunked\r\n` +
-        `Content-Type: multipart/form-data; boundary=b\r\n\r\n`,
-    )
-    const write = (chunk: string) => socket.write(`${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`)
-    write(`--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n${value}\r\n--b\r\n`)
-    // The file has ended and is stored under its own name.
-    await expect.poll(async () => (await stored()).filter((name) => /^[0-9a-f]{32}$/.test(name))).toHaveLength(1)
-    write(`Content-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n--b--\r\n`)
-    socket.write('0\r\n\r\n')
-    expect(await answer).toContain(`HTTP/1.1 ${status} `)
-    // The form was accepted once, with all its fields, or not at all: never at the end of its file.
-    expect(await queued()).toBe(before + (status === 202 ? 1 : 0))
-    const { rows } = await service.stores.db.$client.query('select id from videos where title = $1', [value])
-    expect(rows).toHaveLength(status === 202 ? 1 : 0)
-    for (const { id } of rows) await service.call('DELETE', `/api/videos/${id}`)
-    await expect.poll(stored).toEqual([])
-  })
-
-  test('an empty file is 400', async () => {
-    for (const body of [new Uint8Array(0), toForm({ file: new File([], 'empty.mp4') })]) {
-      const headers = body instanceof FormData ? auth() : { ...auth(), 'content-type': 'video/mp4' }
-      const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers, body })
-      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
+  test.each(OPERATIONS.filter(isRead))('a parameter of $method $path', async (operation) => {
+    const { parameters = {} } = operation
+    const named = (path: string) => ({ status: 400, code: 'invalid_request', details: [{ path }] })
+    expect(await ask(operation, '?nope=1')).toMatchObject(named('nope'))
+    for (const [name, { schema, many }] of Object.entries(parameters)) {
+      const bad = BAD.filter((value) => !schema.safeParse(value).success)
+      expect(bad, name).not.toEqual([])
+      for (const value of bad)
+        expect(await ask(operation, `?${name}=${encodeURIComponent(value)}`), `${name}=${value}`).toMatchObject(
+          named(name),
+        )
+      if (!many) expect(await ask(operation, `?${name}=1&${name}=2`), name).toMatchObject(named(name))
     }
-    expect(await stored()).toEqual([])
   })
 
-  test.each([
-    ['no file', { title: 'x' }],
-    ['an unknown field', { file: new File(['x'], 'x.mp4'), colour: 'red' }],
-    ['a bad platform', { file: new File(['x'], 'x.mp4'), platform: 'tiktok' }],
-    ['the file in another field', { video: new File(['x'], 'x.mp4') }],
-    ['a title too long', { file: new File(['x'], 'x.mp4'), title: 'x'.repeat(301) }],
-  ])('a form with %s is 400 and leaves nothing', async (_, fields) => {
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: auth(),
-      body: toForm(fields as unknown as Record<string, string | File>),
-    })
-    const json = (await answer.json()) as { code: string }
-    expect([answer.status, json.code]).toEqual([400, 'invalid_request'])
-    await expect.poll(stored).toEqual([])
-  })
-
-  test('a field given twice is named, and one for the file that is a text', async () => {
-    const form = toForm({ title: 'one' })
-    form.append('title', 'two')
-    const said: unknown[] = []
-    for (const body of [form, toForm({ file: 'x.mp4' })]) {
-      const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth(), body })
-      said.push(((await answer.json()) as { message: string }).message)
+  test.each(OPERATIONS.filter((one) => one.body && isRead(one)))('the body of $method $path', async (operation) => {
+    const example = operation.example as Record<string, unknown>
+    const send = (body: string | Buffer, type?: string) => ask(operation, '', { body, type })
+    for (const body of ['{', '[]', 'null', '"x"', '['.repeat(30_000), '{"__proto__":{"a":1}}', '{"more":1}', 'a=b'])
+      expect(await send(body), body.slice(0, 30)).toMatchObject({ status: 400, code: 'invalid_request' })
+    expect((await send(JSON.stringify({ ...example, more: 1 }))).message).toContain('unknown: more')
+    for (const name of Object.keys(example)) {
+      const { status, details } = await send(JSON.stringify({ ...example, [name]: { no: [] } }))
+      // Of a body that is one of several shapes none of the fields is at fault.
+      const place = operation.body instanceof z.ZodObject ? name : 'body'
+      expect([name, status, details?.[0]?.path.split('.')[0]]).toEqual([name, 400, place])
     }
-    expect(said).toEqual(['title: may be given once', 'file: must be a file with a name, not a text'])
+    expect((await send(Buffer.from('{"name":"caf\xe9"}', 'latin1'))).message).toContain('not UTF-8')
+    expect((await send('a=b', 'application/x-www-form-urlencoded')).status).toBe(415)
+    expect((await send(`{"a":"${' '.repeat(300_000)}"}`)).status).toBe(413)
   })
 
-  test('two files in one form are 400', async () => {
-    const form = toForm({ file: new File(['one'], 'a.mp4') })
-    form.append('file', new File(['two'], 'b.mp4'))
-    const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth(), body: form })
-    expect(answer.status).toBe(400)
-    await expect.poll(stored).toEqual([])
-  })
-
-  test.each([
-    ['raw', `Content-Type: video/mp4\r\nContent-Length: 500000\r\n\r\n${'x'.repeat(100_000)}`],
-    ['chunked', `Content-Type: video/mp4\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'x'.repeat(100_000)}\r\n`],
-    [
-      'form',
-      `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 500000\r\n\r\n--b\r\n` +
-        `Content-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n${'x'.repeat(100_000)}`,
-    ],
-  ])('an upload that breaks off (%s) leaves nothing behind', async (_, rest) => {
-    const before = await queued()
-    const socket = connect(service.api.port, '127.0.0.1')
-    socket.on('error', () => undefined)
-    socket.write(`POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\n${rest}`)
-    // It has begun: part of it is in the store.
-    await expect.poll(stored).toHaveLength(1)
-    socket.destroy()
-    await expect.poll(stored).toEqual([])
-    expect(await queued()).toBe(before)
-  })
-
-  test('a form that ends in the middle is 400 and leaves nothing', async () => {
-    const body = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nhalf of it'
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: { ...auth(), 'content-type': 'multipart/form-data; boundary=b' },
-      body,
-    })
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
-    await expect.poll(stored).toEqual([])
-  })
-
-  test.each([
-    ['{"url":"file:///etc/passwd"}'],
-    ['{"url":"http://127.0.0.1/x.mp4"}'],
-    ['{"url":"https://localhost/x.mp4"}'],
-    ['{"url":"https://[::1]/x.mp4"}'],
-    ['{"url":"https://169.254.169.254/latest"}'],
-    ['{"url":"javascript:alert(1)"}'],
-    ['{"url":"https://youtu.be/dQw4w9WgXcQ","priority":-1}'],
-    ['{"url":"https://youtu.be/dQw4w9WgXcQ","path":"/etc/passwd"}'],
-    ['{"__proto__":{"url":"x"}}'],
-    ['['.repeat(30_000)],
-  ])('JSON that names no video we may fetch is 400: %s', async (body) => {
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: { ...auth(), 'content-type': 'application/json' },
-      body,
-    })
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
-  })
-
-  test('JSON beyond its limit is 413', async () => {
-    const body = JSON.stringify({ url: 'x'.repeat(70_000) })
-    const answer = await fetch(`${service.url}/api/videos`, {
-      method: 'POST',
-      headers: { ...auth(), 'content-type': 'application/json' },
-      body,
-    })
-    expect(answer.status).toBe(413)
-  })
-
-  test('what is no video fails with a stable code and a sentence, and the worker lives on', async () => {
-    const sample = await readFile(new URL('../../samples/relay-launch.mp4', import.meta.url))
-    const text = await service.upload(
-      Buffer.from('This is a text file that somebody called film.mp4.\n'.repeat(20)),
-      '?filename=film.mp4',
-    )
-    const truncated = await service.upload(sample.subarray(0, 20_000), '?filename=cut.mp4')
-    const sound = await service.upload(await silence(), '?filename=sound.mp4')
-    expect([text.status, truncated.status, sound.status]).toEqual([202, 202, 202])
-    await service.drain()
-    const failures = await Promise.all(
-      [text, truncated, sound].map(
-        async ({ id }) => (await video(id)) as { status: string; failure: { code: string; message: string } },
-      ),
-    )
-    for (const { status, failure } of failures) {
-      expect(status).toBe('failed')
-      expect(failure.code).toMatch(/^[a-z_]+$/)
-      expect(failure.message).toMatch(/^[A-Z].*\.$/)
-      expect(failure.message).not.toMatch(/ffmpeg|\/tmp|Error:/i)
+  test('an argument of every tool', async () => {
+    const call = async (name: string, args: object) => {
+      const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+      const { result } = (await service.call('POST', '/api/mcp', body)).json
+      return [result.isError, result._meta.code, result.content[0].text]
     }
-    expect(failures[2]!.failure.code).toBe('no_video_stream')
-    // None of it is public, and the next job is worked on.
-    for (const { id } of [text, truncated, sound]) expect((await service.get(`/api/videos/${id}`)).status).toBe(404)
-    const again = await service.upload(Buffer.from('Another text file.'), '?filename=b.mp4')
-    await service.drain()
-    expect((await video(again.id)).status).toBe('failed')
+    for (const tool of service.api.app.tools) {
+      const wrong = (said: string) => [true, 'invalid_request', expect.stringContaining(said)]
+      expect(await call(tool.name, { nope: 1 }), tool.name).toEqual(wrong('unknown argument "nope"'))
+      const { properties, required = [] } = describeTool(tool).inputSchema as {
+        properties: object
+        required?: string[]
+      }
+      for (const name of required) expect(await call(tool.name, {}), tool.name).toEqual(wrong(`${name}: is required`))
+      for (const name of Object.keys(properties))
+        expect(await call(tool.name, { [name]: { no: [] } }), `${tool.name} ${name}`).toEqual(wrong(name))
+    }
   })
 })
-
-function toForm(fields: Record<string, string | File>): FormData {
-  const form = new FormData()
-  for (const [name, value] of Object.entries(fields)) form.append(name, value)
-  return form
-}
-
-/** One second of silence as an MP4. */
-function silence(): Promise<Buffer> {
-  const args = [
-    '-v',
-    'error',
-    '-f',
-    'lavfi',
-    '-i',
-    'anullsrc',
-    '-t',
-    '1',
-    '-c:a',
-    'aac',
-    '-movflags',
-    'frag_keyframe+empty_moov',
-    '-f',
-    'mp4',
-    '-',
-  ]
-  return promisify(execFile)('ffmpeg', args, { encoding: 'buffer' }).then(({ stdout }) => stdout)
-}
