@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { runCommandLine } from '../../src/cli/program.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import type { Caller } from '../../src/library/accounts/keys.ts'
 import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
+import { runHere } from '../support/command-line.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { authenticate } from './authenticate.ts'
 import { seedFrames } from './seed-frames.ts'
@@ -27,34 +27,12 @@ afterAll(async () => {
   await stores[Symbol.asyncDispose]()
 })
 
-/** The commands in this process: starting one for each would be most of the test. */
-async function frames(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' }
-  const spies = (
-    [
-      ['stdout', 'out'],
-      ['stderr', 'err'],
-    ] as const
-  ).map(([stream, to]) =>
-    vi.spyOn(process[stream], 'write').mockImplementation((text) => {
-      said[to] += text
-      return true
-    }),
-  )
-  try {
-    await runCommandLine(args)
-    return { code: Number(process.exitCode ?? 0), ...said }
-  } finally {
-    process.exitCode = undefined
-    for (const spy of spies) spy.mockRestore()
-  }
-}
-const json = async (...args: string[]) => JSON.parse((await frames(...args, '--json')).out)
+const json = async (...args: string[]) => JSON.parse((await runHere(...args, '--json')).out)
 
-test('an operator makes accounts, keys, links and plans, reads the log, and every fault is one line', async () => {
+test('an operator makes accounts, keys, links and plans, and reads the log', async () => {
   const made = await json('accounts', 'create', '--email', 'Op@Example.org', '--plan', 'pro', '--operator')
   expect(made.account).toMatchObject({ email: 'op@example.org', plan: 'pro', role: 'operator' })
-  const again = await frames('accounts', 'create', '--email', 'op@example.org')
+  const again = await runHere('accounts', 'create', '--email', 'op@example.org')
   expect([again.code, again.out, again.err.trim().split('\n').length]).toEqual([1, '', 1])
 
   const key = await json(
@@ -71,15 +49,7 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   )
   const caller = (await authenticate(stores.db, key.key)) as Caller
   expect(caller).toMatchObject({ account: { id: made.account.id }, key: { scopes: ['saves:read', 'events:read'] } })
-  expect((await frames('keys', 'create', '--account', 'op@example.org')).out).toMatch(/^flk_live_[0-9A-Za-z]{38}\n$/)
-  expect(await frames('keys', 'create', '--account', 'op@example.org', '--scopes', 'all')).toMatchObject({
-    code: 2,
-    out: '',
-  })
-  expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({
-    code: 1,
-    err: 'No such account. frames accounts lists those there are.\n',
-  })
+  expect((await runHere('keys', 'create', '--account', 'op@example.org')).out).toMatch(/^flk_live_[0-9A-Za-z]{38}\n$/)
 
   const rotated = await json('keys', 'rotate', key.id, '--account', 'op@example.org', '--grace-hours', '0')
   expect(await authenticate(stores.db, key.key)).toBeUndefined()
@@ -98,13 +68,10 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   expect(await findAccountByEmail(stores.db, 'new@example.org')).toMatchObject({ plan: 'pro', role: 'member' })
   await json('accounts', 'set-plan', 'new@example.org', 'free')
   expect((await json('accounts', 'set-plan', 'new@example.org', 'pro')).account).toMatchObject({ plan: 'pro' })
-  expect((await frames('accounts', 'set-plan', 'new@example.org', 'gold')).code).toBe(2)
 
   expect((await json('accounts', 'disable', 'new@example.org')).account.disabled_at).toMatch(/^2/)
-  expect((await frames('accounts')).out).toContain('new@example.org (disabled)')
-  expect((await frames('accounts', 'enable', 'new@example.org')).out).toBe('enabled new@example.org\n')
-  expect((await frames('accounts', 'disable', 'nobody@example.org')).code).toBe(1)
-  expect((await frames('accounts', 'unshare', 'https://frames.example/shared/flb_x')).code).toBe(1)
+  expect((await runHere('accounts')).out).toContain('new@example.org (disabled)')
+  expect((await runHere('accounts', 'enable', 'new@example.org')).out).toBe('enabled new@example.org\n')
 
   const { frameIds } = await seedFrames(stores.db, { count: 2 })
   for (const frameId of frameIds) await saveFrame(stores.db, { accountId: made.account.id, frameId })
@@ -112,9 +79,8 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   const first = await json('events', '--types', 'frame.saved', '--limit', '1')
   const rest = await json('events', '--types', 'frame.saved', '--after', first.next)
   expect([...first.events, ...rest.events].map((event: { subject: string }) => event.subject)).toEqual(frameIds)
-  expect((await frames('events', '--after', 'x')).code).toBe(2)
 
-  expect(await frames('accounts', 'delete', 'op@example.org')).toMatchObject({
+  expect(await runHere('accounts', 'delete', 'op@example.org')).toMatchObject({
     code: 2,
     out: '',
     err: expect.stringMatching(
@@ -124,4 +90,47 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   await json('accounts', 'delete', 'op@example.org', '--yes')
   const { accounts } = await json('accounts')
   expect(accounts.map((account: { email: string }) => account.email)).toEqual(['new@example.org'])
+})
+
+const NOBODY = 'No such account. frames accounts lists those there are.'
+const NO_VIDEO = 'No such video. frames status lists those there are.'
+
+test.each<[command: string, code: number, says: string]>([
+  ['accounts set-plan new@example.org gold', 2, 'free, pro'],
+  ['accounts disable nobody@example.org', 1, NOBODY],
+  ['accounts unshare https://frames.example/shared/flb_x', 1, 'No such'],
+  ['keys create --account nobody@example.org', 1, NOBODY],
+  ['keys create --account new@example.org --scopes all', 2, 'saves:read'],
+  ['events --after x', 2, 'cursor'],
+  ['events --follow --limit 3', 2, '--follow has no end'],
+  ['events export --from 2026-11-04 --to 2026-11-01', 2, '--from lies after --to'],
+  ['events export --from yesterday', 2, 'give a cursor of the log, or a date such as 2026-'],
+  ['events export --from 99999999.9', 2, 'the log does not hold this event. Go on from '],
+  ['events export --types frame.eaten', 2, 'is not an event type. Use frame.saved,'],
+  ['events replay nobody --from 0.0', 2, 'there is no nobody. Use one of'],
+  ['events replay webhooks --from 0.0', 2, 'would send everything again'],
+  ['events dead retry', 2, 'Name the events, or give --all'],
+  ['events dead show x', 1, 'No consumer has a dead event of this id'],
+  ['add', 2, 'Name at least one file or URL'],
+  ['add film.mp4 --platform tv', 2, 'Allowed choices are youtube, '],
+  ['add film.mp4 --priority -1', 2, '--priority'],
+  ['add one.mp4 two.mp4 --title x', 2, '--title'],
+  ['status nosuchvideo', 1, 'No such video'],
+  ['status --status lost', 2, "argument 'lost' is invalid. Allowed choices are queued, fetching, extracting, "],
+  ['status --limit x', 2, '--limit must be a whole number from 1 to 1000.'],
+  ['retry nosuchvideo', 1, 'No such video'],
+  ['reannotate --video nosuchvideo', 1, NO_VIDEO],
+  ['reannotate --where tone=missing', 2, 'tone'],
+  ['pause nope', 2, "'nope' is invalid for argument 'queue'. Allowed choices are ingest, "],
+  ['techniques retire nope', 1, 'nope'],
+  ['webhooks show none', 1, 'No such webhook'],
+  ['webhooks create ftp://x/', 2, 'https://'],
+  ['webhooks create https://x.example/ --types frame.stolen', 2, 'frame.saved'],
+  ['webhooks edit none', 2, '--url'],
+  ['webhooks resend none', 2, '--event'],
+  ['webhooks rotate none --overlap-hours 1000', 2, '720'],
+])('a fault is one line that says what to do: %s', async (command, code, says) => {
+  const { out, err, ...ended } = await runHere(...command.split(' '))
+  expect([ended.code, out, err]).toEqual([code, '', expect.stringContaining(says)])
+  expect(err.trim().split('\n').length).toBeLessThanOrEqual(2)
 })

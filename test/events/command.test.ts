@@ -102,24 +102,6 @@ test('a compressed export is gzip of the same bytes', async () => {
   expect(gunzipSync(stdout).toString()).toBe(plain.stdout)
 })
 
-test('what cannot be exported is refused with what is allowed', async () => {
-  const refused = async (...args: string[]) => {
-    const { code, stdout, stderr } = await run(...args)
-    expect({ code, stdout }).toEqual({ code: expect.any(Number), stdout: '' })
-    expect(code).toBeGreaterThan(0)
-    return stderr
-  }
-  expect(await refused('export', '--from', '2026-11-04', '--to', '2026-11-01')).toMatch(/--from lies after --to/)
-  expect(await refused('export', '--from', 'yesterday')).toMatch(/give a cursor of the log, or a date such as 2026-/)
-  expect(await refused('export', '--from', '99999999.9')).toMatch(/the log does not hold this event\. Go on from \d/)
-  expect(await refused('export', '--types', 'frame.eaten')).toMatch(/is not an event type\. Use frame\.saved,/)
-  expect(await refused('replay', 'nobody', '--from', '0.0')).toMatch(/there is no nobody\. Use one of|none yet/)
-  expect(await refused('replay', 'webhooks', '--from', '0.0')).toMatch(/would send everything again/)
-  expect(await refused('--follow', '--limit', '3')).toMatch(/--follow has no end/)
-  expect(await refused('dead', 'retry')).toMatch(/Name the events, or give --all/)
-  expect(await refused('dead', 'show', 'x')).toMatch(/No consumer has a dead event of this id/)
-})
-
 test('follow prints each event when it is committed, and ends in order', async () => {
   const command = run('--follow', '--json')
   // The connection of the reader says that it has begun.

@@ -69,12 +69,8 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   await run('resume')
   await until(async () => (await run('queues', '--json')).json.annotator.waiting === 0)
   expect((await frameRows(service, id)).map((row) => row.caption)).toEqual(Array(3).fill('new words'))
-  for (const args of [
-    ['--where', 'tone=missing'],
-    ['--sample', '0'],
-    ['--sample', 'many'],
-  ])
-    expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 2, stdout: '' })
+  for (const sample of ['0', 'many'])
+    expect(await run('reannotate', '--sample', sample), sample).toMatchObject({ code: 2, stdout: '' })
 })
 
 test(

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { runCommandLine } from '../../src/cli/program.ts'
 import { openCipher } from '../../src/webhooks/secrets.ts'
+import { runHere } from '../support/command-line.ts'
 import { openStores } from '../support/stores.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { openStage, type Stage } from './support.ts'
@@ -32,23 +32,8 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-/** The commands in this process: starting one for each would be most of the test. */
-async function frames(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' }
-  const spies = (['out', 'err'] as const).map((to) =>
-    vi.spyOn(process[`std${to}`], 'write').mockImplementation((text) => {
-      said[to] += text
-      return true
-    }),
-  )
-  try {
-    await runCommandLine(args[0] === 'backup' || args[0] === 'restore' ? args : ['webhooks', ...args])
-    return { code: Number(process.exitCode ?? 0), ...said }
-  } finally {
-    process.exitCode = undefined
-    for (const spy of spies) spy.mockRestore()
-  }
-}
+const frames = (...args: string[]) =>
+  runHere(...(args[0] === 'backup' || args[0] === 'restore' ? args : ['webhooks', ...args]))
 const json = async (...args: string[]) => {
   const { out, err } = await frames(...args, '--json')
   expect(err).toBe('')
@@ -115,21 +100,4 @@ test('secrets are encrypted by a command, and backup and restore name the key th
   const { rows } = await other.db.$client.query('select secret from webhook_endpoints')
   expect(openCipher([Buffer.from('cd'.repeat(32), 'hex')]).decrypt(rows[0].secret, webhook.id)).toBe(secret)
   await stage.stores.db.$client.query('delete from webhook_endpoints')
-})
-
-test('every fault is one line that says what to do', async () => {
-  const faults: [string[], number, RegExp][] = [
-    [['show', 'none'], 1, /No such webhook/],
-    [['create', 'ftp://x/'], 2, /https:\/\//],
-    [['create', receiver.url, '--types', 'frame.stolen'], 2, /frame\.saved/],
-    [['edit', 'none'], 2, /--url/],
-    [['resend', 'none'], 2, /--event/],
-    [['rotate', 'none', '--overlap-hours', '1000'], 2, /720/],
-  ]
-  for (const [args, code, says] of faults) {
-    const { code: found, out, err } = await frames(...args)
-    expect([args, found, out]).toEqual([args, code, ''])
-    expect(err).toMatch(says)
-    expect(err.trim().split('\n').length).toBeLessThanOrEqual(2)
-  }
 })
