@@ -33,27 +33,53 @@ describe('who sees what', () => {
       'export_board',
     ])
   })
-  test('a revoked key is dead at the next call, and a lost plan takes its tools along', async () => {
+  test('a lost plan takes its tools along at the next call: all but those that take back or export', async () => {
+    const { accountId, bearer } = await service.keyOf('pro')
+    const frame_ids = ids((await get('/api/frames')).frames).slice(0, 2)
+    await call('create_board', { name: 'Mine' }, bearer)
+    await call('update_board', { board_id: 'Mine', share: 'new_link' }, bearer)
+    const codes = async () => {
+      const found: unknown[] = []
+      for (const [name, args] of Object.entries({
+        list_saves: {},
+        save_frame: { frame_ids },
+        unsave_frame: { frame_ids },
+        list_boards: {},
+        get_board: { board_id: 'Mine' },
+        create_board: { name: 'Mine' },
+        update_board: { board_id: 'Mine', share: 'end' },
+        delete_board: { board_id: 'Mine' },
+        export_board: { board_id: 'Mine' },
+        pin_frame: { board_id: 'Mine', frame_ids },
+        unpin_frame: { board_id: 'Mine', frame_ids },
+      }))
+        found.push([name, (await call(name, args, bearer))._meta?.code])
+      return found
+    }
+    expect(await codes()).toEqual(ACCOUNT.map((name) => [name, undefined]))
+    await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [accountId])
+    expect(await codes()).toEqual(
+      ACCOUNT.map((name) => [name, onEveryPlan.includes(name) ? undefined : 'plan_required']),
+    )
+    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...onEveryPlan])
+    for (const args of [{ name: 'x' }, { share: 'new_link' }, { description: 'x', share: 'end' }])
+      expect((await call('update_board', { board_id: 'Mine', ...args }, bearer))._meta.code).toBe('plan_required')
+    const deleted = await call('delete_board', { board_id: 'Mine', confirm: true }, bearer)
+    expect(deleted.structuredContent.deleted).toBe(true)
+  })
+  test('a revoked key is dead at the next call', async () => {
     const { accountId, bearer } = await service.keyOf('pro')
     expect((await call('list_saves', {}, bearer)).isError).toBeUndefined()
-    await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [accountId])
-    expect((await call('list_saves', {}, bearer))._meta.code).toBe('plan_required')
-    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...onEveryPlan])
-    expect((await call('save_frame', { frame_ids: 'x' }, bearer))._meta.code).toBe('plan_required')
-    expect((await call('unsave_frame', { frame_ids: 'x' }, bearer)).structuredContent).toEqual({
-      removed: [],
-      not_saved: ['x'],
-    })
     await service.stores.db.$client.query(`update api_keys set revoked_at = now() where account_id = $1`, [accountId])
     const refused = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, bearer)
     expect([refused.status, refused.json]).toEqual([401, { code: 'unauthenticated' }])
-    expect(refused.headers['www-authenticate']).toMatch(/^Bearer realm=/)
+    expect(refused.headers['www-authenticate']).toMatch(/^Bearer realm="[^"]+", error="invalid_token"/)
   })
 })
 
 describe('a collection', () => {
-  test('saves: many at once, all or none, repeats change nothing, undone by the other tool', async () => {
-    const { bearer, accountId } = await service.keyOf('pro')
+  test('saves: many at once, repeats change nothing, undone by the other tool', async () => {
+    const { bearer } = await service.keyOf('pro')
     const frames = ids((await get('/api/frames?tone=dark')).frames).slice(0, 3)
     expect((await call('save_frame', { frame_ids: frames }, bearer)).structuredContent).toEqual({
       saved: expect.arrayContaining(frames),
@@ -63,38 +89,10 @@ describe('a collection', () => {
       saved: [],
       already_saved: expect.arrayContaining(frames),
     })
-    expect((await call('save_frame', { frame_ids: frames[0] }, bearer)).structuredContent.saved).toEqual([])
-    const half = await call(
-      'save_frame',
-      { frame_ids: [ids((await get('/api/frames?tone=bright')).frames)[0], 'nope'] },
-      bearer,
-    )
-    expect([half.isError, half._meta.code]).toEqual([true, 'not_found'])
-    expect(ids((await call('list_saves', { limit: 2 }, bearer)).structuredContent.frames)).toHaveLength(2)
-    const { structuredContent } = await call('list_saves', { limit: 2 }, bearer)
-    expect(
-      ids(
-        (await call('list_saves', { limit: 2, cursor: structuredContent.next_cursor }, bearer)).structuredContent
-          .frames,
-      ),
-    ).toHaveLength(1)
-    expect((await call('list_saves', { cursor: 'nope' }, bearer)).text).toContain('cursor: unknown')
     const some = await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)
     expect(some.structuredContent).toEqual({ removed: [frames[1]], not_saved: ['nope'] })
     expect(some.text).toBe('Removed 1 save. 1 was not saved: nope.')
-    expect((await call('unsave_frame', { frame_ids: [frames[1]] }, bearer)).structuredContent).toEqual({
-      removed: [],
-      not_saved: [frames[1]],
-    })
     expect((await call('list_saves', { limit: 1 }, bearer)).structuredContent.total).toBe(2)
-    const { rows } = await service.stores.db.$client.query(
-      `select type, count(*)::int from events where account_id = $1 and type like 'frame.%' group by 1 order by 1`,
-      [accountId],
-    )
-    expect(rows).toEqual([
-      { type: 'frame.saved', count: 3 },
-      { type: 'frame.unsaved', count: 1 },
-    ])
   })
   test('ten agents that create one board at once make one', async () => {
     const { bearer } = await service.keyOf('pro')
@@ -230,19 +228,6 @@ describe('a board, as over HTTP', () => {
     const { text } = await call('delete_board', { board_id: 'Twins', confirm: true }, bearer)
     expect(text).toContain('2 boards have this name. Pass the id of one:')
     for (const { structuredContent } of [first, second]) expect(text).toContain(structuredContent.board.id)
-  })
-  test('on a plan that lapsed it can be deleted, exported and unshared, and not changed', async () => {
-    const free = await service.keyOf('pro')
-    const { board } = (await call('create_board', { name: 'Mine' }, free.bearer)).structuredContent
-    await call('update_board', { board_id: board.id, share: 'new_link' }, free.bearer)
-    await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [free.accountId])
-    const update = (args: object) => call('update_board', { board_id: board.id, ...args }, free.bearer)
-    for (const args of [{ name: 'x' }, { share: 'new_link' }, { description: 'x', share: 'end' }])
-      expect((await update(args))._meta.code).toBe('plan_required')
-    expect((await update({ share: 'end' })).structuredContent.changed).toEqual(['share'])
-    expect((await call('export_board', { board_id: board.id }, free.bearer)).isError).toBeUndefined()
-    const deleted = await call('delete_board', { board_id: board.id, confirm: true }, free.bearer)
-    expect(deleted.structuredContent.deleted).toBe(true)
   })
 })
 

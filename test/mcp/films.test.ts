@@ -93,7 +93,6 @@ test('a brand is found in any spelling, and a list of films names its own argume
   const nobody = await call('find_films', { author: 'Nobody' })
   expect(nobody.text).toMatch(/no brand is called "Nobody".*\nNo film has these/)
   for (const [args, said] of [
-    [{ cursor: 'x' }, 'cursor: unknown. Pass next_cursor of the previous result.'],
     [{ page: 2 }, 'page: this list has no numbered pages'],
     [{ min: 'mood:1', cursor: 'x' }, 'min: no measure mood'],
   ] as const)
@@ -118,7 +117,6 @@ test('a step takes what filters take, and what is wrong is named as it was writt
     [{ steps: [{}, { subject: 'ui' }] }, 'steps.0 (got an object): needs a filter or a query'],
     [{ steps: [{ subject: 'moon' }, { subject: 'ui' }] }, 'steps.0.subject (got "moon"): must be one of presenter'],
     [{ steps: [{ subject: 'ui' }, { technique: 'nothing-such' }] }, 'technique: there is no "nothing-such"'],
-    [{ steps, cursor: 'x' }, 'cursor: unknown'],
   ] as const)
     expect(await call('find_sequences', args)).toMatchObject({ isError: true, text: expect.stringContaining(said) })
   const { text } = await call('find_sequences', { steps: 'ui, then a terminal' })

@@ -89,6 +89,14 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
   })
 })
 
+test('a list of the protocol has one page: a cursor is unknown to each', async () => {
+  for (const method of ['tools', 'resources', 'resources/templates', 'skills'].map((of) => `${of}/list`)) {
+    const code = async (cursor: unknown) =>
+      (await postModern(service.mcp, { method, params: { cursor } })).json.error?.code
+    expect([method, await code('x'), await code(null)]).toEqual([method, -32602, undefined])
+  }
+})
+
 describe('what is not there', () => {
   const uris = [
     'frame://nothing',

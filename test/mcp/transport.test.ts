@@ -142,12 +142,6 @@ test('the log level changes no answer', async () => {
 })
 
 describe('keys', () => {
-  test('a bad key is 401 with exactly the body of the specification', async () => {
-    const answer = await post(mcp, list(), { authorization: 'Bearer nope' })
-    expect(answer.status).toBe(401)
-    expect(answer.json).toEqual({ code: 'unauthenticated' })
-    expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="[^"]+", error="invalid_token"$/)
-  })
   test.each([
     [undefined, 'unauthenticated', 'needs an API key'],
     ['free', 'plan_required', 'pro plan'],
@@ -163,11 +157,6 @@ describe('keys', () => {
     expect([status, json.result.isError, json.result._meta.code]).toEqual([200, true, code])
     expect(json.result.content[0].text).toContain(text)
     expect(json.result.content[0].text).toContain(`${server.url}/keys`)
-  })
-  test('a Pro key with the scope sees and calls it', async () => {
-    const headers = { authorization: 'Bearer pro' }
-    expect((await post(mcp, list(), headers)).json.result.tools.map((tool: Tool) => tool.name)).toContain('mine')
-    expect((await post(mcp, call('mine'), headers)).json.result.structuredContent).toEqual({ account: 'a-pro' })
   })
 })
 
