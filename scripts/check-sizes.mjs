@@ -46,7 +46,7 @@ const CEILINGS = {
   'src/workers': 1_732,
   'TypeScript of src': 57_320,
   'text of src': 63_277,
-  tests: 42_332,
+  tests: 41_967,
   bench: 6_009,
   'words of docs': 22_574,
   'words of decisions': 8_850,

@@ -5,6 +5,7 @@ import { formToken } from '../../src/library/accounts/sessions.ts'
 import { createBoard, ensureBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { whatGoesWith } from '../../src/library/videos/lifecycle.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 import type { TestApi } from './app.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { typesOf } from './records.ts'
@@ -55,20 +56,13 @@ const tool = async (name: string, args: object) => {
   return (await api.call('/api/mcp', { method: 'POST', key, body })).json.result
 }
 
-test.each([
-  ['GET', '', null],
-  ['PATCH', '', { name: 'x' }],
-  ['DELETE', '', null],
-  ['GET', '/export', null],
-  ['GET', '/timeline.csv', null],
-  ['POST', '/frames', { frameIds: ['FRAME'] }],
-  ['PUT', '/frames/FRAME', { position: 0 }],
-  ['DELETE', '/frames/FRAME', null],
-  ['POST', '/share', {}],
-  ['DELETE', '/share', null],
-])('over HTTP it is like one that never was: %s %s', async (method, path, body) => {
+const ofBoards = OPERATIONS.filter(({ path }) => path.startsWith('/api/boards/:id'))
+test.each(ofBoards)('over HTTP it is like one that never was: $method $path', async ({ method, path, ...given }) => {
+  const example = given.example as object | undefined
+  const at = path.replace(':frameId', frameId).replace(':format', 'csv')
+  const body = example === undefined ? null : { ...example, ...('frameIds' in example ? { frameIds: [frameId] } : {}) }
   const answers = []
-  for (const board of absent) answers.push(await http(method, `/api/boards/${board}${named(path)}`, named(body)))
+  for (const board of absent) answers.push(await http(method.toUpperCase(), at.replace(':id', board), body))
   expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
 })
@@ -136,7 +130,12 @@ test('it leaves its name, and comes back beside a new board of it with its notes
   const { created } = await ensureBoard(api.db, { accountId, name: 'Openings' })
   expect(created).toBe(true)
   const told = (await typesOf(api.db, accountId)).length
-  expect(await post(`/web/boards/${id}/delete/undo`)).toMatchObject({ status: 200, json: { to: `/boards/${id}` } })
+  const undo = `/web/boards/${id}/delete/undo`
+  const stranger = await visitor.signIn('stranger@example.org')
+  const foreign = form({ form: formToken(stranger.cookie.split('=')[1]!) }, stranger)
+  expect((await api.call(undo, foreign)).status).toBe(404)
+  expect(await post(undo)).toMatchObject({ status: 200, json: { to: `/boards/${id}` } })
+  expect((await post(undo)).status).toBe(404)
   const { board } = (await http('GET', `/api/boards/${id}`)).json
   expect(board).toMatchObject({ name: 'Openings', item_count: 2, shared_at: null })
   expect(board.items.map(({ note }: { note: string }) => note)).toEqual(['hold', 'hold'])

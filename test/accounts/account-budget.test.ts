@@ -18,14 +18,21 @@ test('all keys of an account share one budget, over HTTP and MCP, and a new key 
   const { api } = visitor
   const { key, account } = await seedAccount(api.db)
   const second = await createKey(api.db, { accountId: account.id, name: 'second' })
-  expect(remaining((await api.call('/api/boards', { key })).headers)).toBe(59)
+  const { headers } = await api.call('/api/boards', { key })
+  expect(headers.get('ratelimit-policy')).toBe('"default";q=60;w=60')
+  expect(headers.get('ratelimit')).toMatch(/^"default";r=59;t=\d+$/)
   expect(remaining((await api.call('/api/boards', { key: second.key })).headers)).toBe(58)
   const tools = { method: 'POST', body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
   expect(remaining((await api.call('/api/mcp', { ...tools, key })).headers)).toBe(57)
   for (let n = 0; n < 57; n++) expect((await api.call('/api/boards', { key })).status).toBe(200)
   await revokeKey(api.db, { accountId: account.id, keyId: second.record.id })
   const third = await createKey(api.db, { accountId: account.id, name: 'third' })
-  for (const one of [key, third.key]) expect((await api.call('/api/boards', { key: one })).status).toBe(429)
+  for (const one of [key, third.key]) {
+    const over = await api.call('/api/boards', { key: one })
+    expect(over).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
+    expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(over.headers.get('ratelimit')).toMatch(/r=0/)
+  }
   expect((await api.call('/api/mcp', { ...tools, key: third.key })).status).toBe(429)
 })
 

@@ -1,6 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -8,6 +6,7 @@ import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { signInUrl } from '../../src/web/sign-in.ts'
+import { noChromium, openBrowser, picture, type TestBrowser } from '../support/browser.ts'
 import type { TestApi } from './app.ts'
 import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
@@ -22,189 +21,140 @@ beforeAll(async () => {
 })
 afterAll(() => visitor[Symbol.asyncDispose]())
 
-const CHROMIUM = '/usr/bin/chromium'
-const shots = process.env.SCREENSHOT_DIR
+describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await openBrowser(api.url)
+  })
+  afterAll(() => browser?.[Symbol.asyncDispose]())
 
-describe.skipIf(!existsSync(CHROMIUM))(
-  `in a browser${existsSync(CHROMIUM) ? '' : ` (skipped: no ${CHROMIUM} here)`}`,
-  () => {
-    let browser: Browser
-    beforeAll(async () => {
-      browser = await chromium.launch({
-        executablePath: CHROMIUM,
-        args: [
-          '--no-sandbox',
-          '--disable-gpu',
-          '--disable-background-networking',
-          '--disable-component-update',
-          '--disable-sync',
-          '--no-first-run',
-        ],
-      })
+  async function fits(page: Page): Promise<void> {
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    ).toBeLessThanOrEqual(0)
+  }
+
+  test('from the mailed link to a working key, a rotation and a revocation, by keyboard and eye', async () => {
+    await ensureAccount(api.db, { email: 'ada@example.org', plan: 'pro' })
+    const page = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.goto(`${api.url}/keys`)
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
+    await picture(page, 'sign-in')
+    await page.getByLabel('E-mail address').fill('ada@example.org')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Look at the terminal' }).waitFor()
+    await page.goto(signInUrl(api.url, await linkFor('ada@example.org')))
+    expect(page.url()).not.toContain('#')
+    await picture(page, 'confirm')
+    // The button has the focus: Enter is enough.
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+    await picture(page, 'keys-empty')
+
+    await page.getByLabel('Name', { exact: true }).fill('Claude <b>on</b> my laptop')
+    await page.getByLabel(/boards:write/).uncheck()
+    await page.getByLabel('Expires').selectOption({ label: 'In 90 days' })
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('heading', { name: /is ready/ }).waitFor()
+    // By a script of the page, after it can be seen.
+    await page.locator('#made:focus').waitFor()
+    const key = (await page.locator('#new-key').textContent())!
+    // It says so for a while only.
+    const copied = page.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const look = () =>
+            [...document.querySelectorAll('.copy')].some((one) => one.textContent?.startsWith('Copied')) && resolve()
+          new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })
+        }),
+    )
+    await page.getByRole('button', { name: 'Copy Key' }).click()
+    await copied
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key)
+    expect(await page.locator('#curl').textContent()).toBe(
+      `curl -s ${api.url}/api/favourites -H 'Authorization: Bearer ${key}'`,
+    )
+    await page.locator('summary').getByText('VS Code').click()
+    expect(JSON.parse((await page.locator('#vs-code').textContent())!)).toMatchObject({
+      servers: { 'frame-library': { url: `${api.url}/api/mcp`, headers: { Authorization: `Bearer ${key}` } } },
     })
-    afterAll(() => browser?.close())
+    await picture(page, 'key-made')
+    expect((await api.call('/api/favourites', { key })).status).toBe(200)
+    expect((await api.call('/api/boards', { key, method: 'POST', body: { name: 'x' } })).status).toBe(403)
 
-    async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
-      const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options })
-      const page = await context.newPage()
-      page.on('pageerror', (error) => faults.push(error.message))
-      page.on('console', (message) => {
-        if (/Content Security Policy|Refused/i.test(message.text())) faults.push(message.text())
-      })
-      return page
-    }
-    const faults: string[] = []
-    async function picture(page: Page, name: string): Promise<void> {
-      if (!shots) return
-      mkdirSync(shots, { recursive: true })
-      await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true })
-    }
-    async function fits(page: Page): Promise<void> {
-      expect(
-        await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
-      ).toBeLessThanOrEqual(0)
-    }
+    // Shown once: a reload shows the list only, and makes no second key.
+    await page.reload()
+    expect(await page.content()).not.toContain(key)
+    expect(await page.locator('.keys > li').count()).toBe(1)
+    // Two looks at the page, the form, and the two calls with the key draw on the account's one budget.
+    await page.getByText('13 of 6,000,000 points').waitFor()
+    expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('Claude <b>on</b> my laptop')
 
-    test('from the mailed link to a working key, a rotation and a revocation, by keyboard and eye', async () => {
-      await ensureAccount(api.db, { email: 'ada@example.org', plan: 'pro' })
-      const page = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
-      await page.goto(`${api.url}/keys`)
-      expect(new URL(page.url()).pathname).toBe('/sign-in')
-      await picture(page, 'sign-in')
-      await page.getByLabel('E-mail address').fill('ada@example.org')
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'Look at the terminal' }).waitFor()
-      await page.goto(signInUrl(api.url, await linkFor('ada@example.org')))
-      expect(page.url()).not.toContain('#')
-      await picture(page, 'confirm')
-      // The button has the focus: Enter is enough.
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
-      await picture(page, 'keys-empty')
+    await page.locator('.actions summary').getByText('Rotate').click()
+    await page.getByLabel('The old key stops').selectOption({ label: 'at once' })
+    await page.getByRole('button', { name: 'Create its replacement' }).click()
+    await page.getByRole('heading', { name: /is ready/ }).waitFor()
+    // By then the address no longer makes a reload send the form again.
+    await page.locator('#made:focus').waitFor()
+    const successor = (await page.locator('#new-key').textContent())!
+    expect((await api.call('/api/favourites', { key })).status).toBe(401)
+    expect((await api.call('/api/favourites', { key: successor })).status).toBe(200)
+    await page.reload()
+    await page.locator('.actions summary').getByText('Revoke').click()
+    await page.getByRole('button', { name: 'Revoke now' }).click()
+    await page.getByRole('status').getByText('The key is revoked').waitFor()
+    expect((await api.call('/api/favourites', { key: successor })).status).toBe(401)
+    await page.getByText('Revoked and expired (2)').waitFor()
+    await picture(page, 'keys-revoked')
+    await page.locator('summary').getByText('Account', { exact: true }).click()
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
 
-      await page.getByLabel('Name', { exact: true }).fill('Claude <b>on</b> my laptop')
-      await page.getByLabel(/boards:write/).uncheck()
-      await page.getByLabel('Expires').selectOption({ label: 'In 90 days' })
-      await page.getByRole('button', { name: 'Create key' }).click()
-      await page.getByRole('heading', { name: /is ready/ }).waitFor()
-      // By a script of the page, after it can be seen.
-      await page.locator('#made:focus').waitFor()
-      const key = (await page.locator('#new-key').textContent())!
-      // It says so for a while only.
-      const copied = page.evaluate(
-        () =>
-          new Promise<void>((resolve) => {
-            const look = () =>
-              [...document.querySelectorAll('.copy')].some((one) => one.textContent?.startsWith('Copied')) && resolve()
-            new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })
-          }),
-      )
-      await page.getByRole('button', { name: 'Copy Key' }).click()
-      await copied
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key)
-      expect(await page.locator('#curl').textContent()).toBe(
-        `curl -s ${api.url}/api/favourites -H 'Authorization: Bearer ${key}'`,
-      )
-      await page.locator('summary').getByText('VS Code').click()
-      expect(JSON.parse((await page.locator('#vs-code').textContent())!)).toMatchObject({
-        servers: { 'frame-library': { url: `${api.url}/api/mcp`, headers: { Authorization: `Bearer ${key}` } } },
-      })
-      await picture(page, 'key-made')
-      expect((await api.call('/api/favourites', { key })).status).toBe(200)
-      expect((await api.call('/api/boards', { key, method: 'POST', body: { name: 'x' } })).status).toBe(403)
-
-      // Shown once: a reload shows the list only, and makes no second key.
-      await page.reload()
-      expect(await page.content()).not.toContain(key)
-      expect(await page.locator('.keys > li').count()).toBe(1)
-      // Two looks at the page, the form, and the two calls with the key draw on the account's one budget.
-      await page.getByText('13 of 6,000,000 points').waitFor()
-      expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('Claude <b>on</b> my laptop')
-
-      await page.locator('.actions summary').getByText('Rotate').click()
-      await page.getByLabel('The old key stops').selectOption({ label: 'at once' })
-      await page.getByRole('button', { name: 'Create its replacement' }).click()
-      await page.getByRole('heading', { name: /is ready/ }).waitFor()
-      // By then the address no longer makes a reload send the form again.
-      await page.locator('#made:focus').waitFor()
-      const successor = (await page.locator('#new-key').textContent())!
-      expect((await api.call('/api/favourites', { key })).status).toBe(401)
-      expect((await api.call('/api/favourites', { key: successor })).status).toBe(200)
-      await page.reload()
-      await page.locator('.actions summary').getByText('Revoke').click()
-      await page.getByRole('button', { name: 'Revoke now' }).click()
-      await page.getByRole('status').getByText('The key is revoked').waitFor()
-      expect((await api.call('/api/favourites', { key: successor })).status).toBe(401)
-      await page.getByText('Revoked and expired (2)').waitFor()
-      await picture(page, 'keys-revoked')
-      await page.locator('summary').getByText('Account', { exact: true }).click()
-      await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-      await page.context().close()
-      expect(faults).toEqual([])
+  test('narrow, dark and shared pages hold their shape', async () => {
+    const { account } = await ensureAccount(api.db, {
+      email: 'a.very.long.address.indeed@subdomain.example.org',
+      plan: 'pro',
+      role: 'operator',
     })
-
-    test('faults in a form are told at the field, and what was typed stays', async () => {
-      const page = await open()
-      const { cookie } = await signIn('bea@example.org')
-      const [name, value] = cookie.split('=') as [string, string]
+    for (const [n, name] of ['Claude', 'A key with quite a long name that has to wrap somewhere', 'CI'].entries())
+      await createKey(api.db, {
+        accountId: account.id,
+        name,
+        expiresAt: n === 1 ? new Date(Date.now() + 86_400_000) : undefined,
+      })
+    const { cookie } = await signIn(account.email)
+    const [name, value] = cookie.split('=') as [string, string]
+    const { frameIds } = await seedFrames(api.db, { count: 5 })
+    const board = await createBoard(api.db, { accountId: account.id, name: 'Openings that work' })
+    await pinFrames(api.db, { accountId: account.id, boardId: board.id, frameIds, note: 'hold the logo' })
+    const { token } = await shareBoard(api.db, { accountId: account.id, boardId: board.id })
+    for (const [label, options] of [
+      ['390-light', { viewport: { width: 390, height: 844 } }],
+      ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+      ['wide-dark', { colorScheme: 'dark' }],
+      ['wide-light', {}],
+    ] as const) {
+      const page = await browser.open(options)
       await page.context().addCookies([{ name, value, url: api.url }])
       await page.goto(`${api.url}/keys`)
-      await page.getByLabel('Name', { exact: true }).fill('   ')
+      await fits(page)
+      await picture(page, `keys-${label}`)
+      await page.getByLabel('Name', { exact: true }).fill('New')
       await page.getByRole('button', { name: 'Create key' }).click()
-      await page.getByRole('alert').getByText('Give the key a name').waitFor()
-      await page.locator('#name:focus').waitFor()
-      await page.getByLabel('Name', { exact: true }).fill('kept')
-      for (const box of await page.getByRole('checkbox').all()) await box.uncheck()
-      await page.getByRole('button', { name: 'Create key' }).click()
-      await page.getByRole('alert').getByText('at least one scope').waitFor()
-      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('kept')
+      await page.getByRole('heading', { name: /is ready/ }).waitFor()
+      for (const details of await page.locator('.made details').all()) await details.locator('summary').click()
+      await fits(page)
+      await picture(page, `made-${label}`)
+      await page.goto(`${api.url}/shared/${token}`)
+      await fits(page)
+      expect(await page.locator('.frames > li').count()).toBe(5)
+      await page.getByText('A board of 5 frames').waitFor()
+      await picture(page, `shared-${label}`)
       await page.context().close()
-    })
-
-    test('narrow, dark and shared pages hold their shape', async () => {
-      const { account } = await ensureAccount(api.db, {
-        email: 'a.very.long.address.indeed@subdomain.example.org',
-        plan: 'pro',
-        role: 'operator',
-      })
-      for (const [n, name] of ['Claude', 'A key with quite a long name that has to wrap somewhere', 'CI'].entries())
-        await createKey(api.db, {
-          accountId: account.id,
-          name,
-          expiresAt: n === 1 ? new Date(Date.now() + 86_400_000) : undefined,
-        })
-      const { cookie } = await signIn(account.email)
-      const [name, value] = cookie.split('=') as [string, string]
-      const { frameIds } = await seedFrames(api.db, { count: 5 })
-      const board = await createBoard(api.db, { accountId: account.id, name: 'Openings that work' })
-      await pinFrames(api.db, { accountId: account.id, boardId: board.id, frameIds, note: 'hold the logo' })
-      const { token } = await shareBoard(api.db, { accountId: account.id, boardId: board.id })
-      for (const [label, options] of [
-        ['390-light', { viewport: { width: 390, height: 844 } }],
-        ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-        ['wide-dark', { colorScheme: 'dark' }],
-        ['wide-light', {}],
-      ] as const) {
-        const page = await open(options)
-        await page.context().addCookies([{ name, value, url: api.url }])
-        await page.goto(`${api.url}/keys`)
-        await fits(page)
-        await picture(page, `keys-${label}`)
-        await page.getByLabel('Name', { exact: true }).fill('New')
-        await page.getByRole('button', { name: 'Create key' }).click()
-        await page.getByRole('heading', { name: /is ready/ }).waitFor()
-        for (const details of await page.locator('.made details').all()) await details.locator('summary').click()
-        await fits(page)
-        await picture(page, `made-${label}`)
-        await page.goto(`${api.url}/shared/${token}`)
-        await fits(page)
-        expect(await page.locator('.frames > li').count()).toBe(5)
-        await page.getByText('A board of 5 frames').waitFor()
-        await picture(page, `shared-${label}`)
-        await page.context().close()
-      }
-      expect(faults).toEqual([])
-    })
-  },
-)
+    }
+    expect(browser.faults).toEqual([])
+  })
+})

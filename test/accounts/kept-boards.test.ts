@@ -29,7 +29,7 @@ async function sharedBoard() {
   const { frameIds, videoId } = await seedFrames(api.db, { count: 3 })
   const other = (await seedFrames(api.db, { count: 1 })).frameIds[0]!
   const write = (method: string, path: string, body?: unknown) => api.call(path, { method, key, body })
-  const { json } = await write('POST', '/api/boards', { name: 'kept' })
+  const { json } = await write('POST', '/api/boards', { name: '<script>alert(1)</script>' })
   const path = `/api/boards/${json.board.id}`
   await write('POST', `${path}/frames`, { frameIds: [...frameIds, other] })
   const shared = await write('POST', `${path}/share`, {})
@@ -56,10 +56,13 @@ test('each change shows at the next read, and a link that has ended is gone', as
       api.call(shared),
       api.call(shared.replace('/api', '')),
     ])
-    return { own: own.json?.board, linked: linked.json?.board, page: page.text, status: linked.status }
+    return { own: own.json?.board, linked: linked.json?.board ?? linked.json, page: page.text, status: linked.status }
   }
   type Item = { id: string; note: string | null }
   const idsOf = (board: { items: Item[] }) => board.items.map(({ id }) => id)
+  const page = await api.call(shared.replace('/api', ''))
+  expect(page.text).not.toContain('<script>alert')
+  expect([page.headers.get('referrer-policy'), page.headers.get('x-robots-tag')]).toEqual(['no-referrer', 'noindex'])
   await read()
 
   await write('PATCH', path, { name: 'renamed' })
@@ -77,6 +80,9 @@ test('each change shows at the next read, and a link that has ended is gone', as
   expect([noted.own.items[1].note, noted.linked.items[1].note]).toEqual(['look here', 'look here'])
   expect(noted.page).toContain('look here')
 
+  await write('PUT', `${path}/frames/${frameIds[0]}`, { note: null })
+  expect((await read()).linked.items[1].note).toBeNull()
+
   await write('DELETE', `${path}/frames/${frameIds[2]}`)
   expect(idsOf((await read()).linked)).toEqual([frameIds[0], frameIds[1], other])
 
@@ -88,4 +94,6 @@ test('each change shows at the next read, and a link that has ended is gone', as
   const ended = await read()
   expect([ended.status, ended.own.shared_at]).toEqual([404, null])
   expect((await api.call(shared)).text).toBe((await api.call('/api/shared/never')).text)
+  expect(ended.linked).toMatchObject({ code: 'not_found', message: expect.stringContaining('share link has ended') })
+  expect(ended.page).toContain('<h1>This link has ended</h1>')
 })

@@ -6,7 +6,7 @@ import { saveFrames } from '../../src/library/collections/saves.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-/** No answer grows with a board: its items come in pages of 120, and what holds them all is streamed and paid for. */
+/** No answer grows with a board: its items come in pages of 120, and what holds them all is streamed. */
 
 const PINS = 300
 
@@ -16,7 +16,7 @@ let boardId: string
 let frameIds: string[]
 let token: string
 beforeAll(async () => {
-  api = await openTestApi({ scale: 1 })
+  api = await openTestApi()
   const seeded = await seedAccount(api.db)
   key = seeded.key
   frameIds = (await seedFrames(api.db, { count: PINS })).frameIds
@@ -28,7 +28,6 @@ beforeAll(async () => {
 })
 afterAll(() => api[Symbol.asyncDispose]())
 
-const remaining = (headers: Headers) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
 const idsOf = (items: { id: string }[]) => items.map(({ id }) => id)
 
 test.each(['owner', 'link'])('a board is read in pages of 120 that join without loss: %s', async (reader) => {
@@ -75,40 +74,14 @@ test('a long answer is compressed', async () => {
   }
 })
 
-test('exports and the list of all saves hold everything, and cost a point for 70 frames', async () => {
-  const before = remaining((await api.call('/api/boards', { key })).headers)
+test('exports and the list of all saves hold everything', async () => {
   const board = await api.call(`/api/boards/${boardId}/export`, { key })
   expect(board.json.items.map((item: { frame_id: string }) => item.frame_id)).toEqual(frameIds)
   expect(board.json.board).toMatchObject({ id: boardId, item_count: PINS })
-  expect(remaining(board.headers)).toBe(before - 5)
   const csv = await api.call(`/api/boards/${boardId}/export?format=csv`, { key })
   expect(csv.text.trimEnd().split('\r\n')).toHaveLength(PINS + 1)
   const saves = await api.call('/api/favourites', { key })
   expect(new Set(idsOf(saves.json.frames)).size).toBe(PINS)
-  expect(remaining(saves.headers)).toBe(before - 15)
   const file = await api.call('/api/favourites/export', { key })
   expect(file.json.items).toHaveLength(PINS)
-  expect(remaining(file.headers)).toBe(before - 20)
-})
-
-test('pinning or unpinning many frames costs a point a frame, over HTTP and MCP', async () => {
-  const { json } = await api.call('/api/boards', { method: 'POST', key, body: { name: 'bulk' } })
-  const pin = (ids: string[]) =>
-    api.call(`/api/boards/${json.board.id}/frames`, { method: 'POST', key, body: { frameIds: ids } })
-  const before = remaining((await api.call('/api/boards', { key })).headers)
-  expect(remaining((await pin(frameIds.slice(0, 2))).headers)).toBe(before - 5)
-  expect(remaining((await pin(frameIds)).headers)).toBe(before - 5 - PINS)
-
-  const tool = await api.call('/api/mcp', {
-    method: 'POST',
-    key,
-    body: {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'unpin_frame', arguments: { board_id: json.board.id, frame_ids: frameIds.slice(0, 100) } },
-    },
-  })
-  expect(tool.json.result.structuredContent.unpinned).toHaveLength(100)
-  expect(remaining(tool.headers)).toBe(before - 5 - PINS - 100)
 })

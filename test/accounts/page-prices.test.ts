@@ -6,7 +6,7 @@ import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import type { TestApi } from './app.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { type FormFields, form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
 
 /** What a page takes back or brings back costs what it touches, as through the API, on every plan. */
@@ -44,22 +44,17 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   await saveFrames(api.db, { ...at, frameIds })
   await setPlan(api.db, { accountId: account.id, plan })
 
-  const post = (path: string, fields: [string, string][]) =>
-    api.call(path, {
-      ...form({}, { cookie, accept: 'application/json' }),
-      body: new URLSearchParams([['form', token], ...fields]).toString(),
-    })
-  const cost = async (path: string, fields: [string, string][]) => {
+  const cost = async (path: string, fields: FormFields = {}) => {
     const before = await left()
-    const answer = await post(path, fields)
+    const answer = await api.call(path, form({ form: token, ...fields }, { cookie, accept: 'application/json' }))
     return { ...answer, points: before - (await left()) - 5 }
   }
-  const some = frameIds.slice(0, 100).map((id): [string, string] => ['frame', id])
-  const unpinned = await cost('/web/unpins', [['board', boardId], ...some])
+  const some = { frame: frameIds.slice(0, 100) }
+  const unpinned = await cost('/web/unpins', { board: boardId, ...some })
   expect([unpinned.status, unpinned.points]).toEqual([200, 100])
   if (plan === 'pro') {
     const { action, fields } = unpinned.json.undo
-    const back = await cost(action, Object.entries(fields))
+    const back = await cost(action, fields)
     expect([back.status, back.points]).toEqual([200, 100])
   }
   const saves = await cost('/web/unsaves', some)
@@ -67,11 +62,11 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   const saved = await cost(saves.json.undo.action, some)
   expect([saved.json.back.length, saved.points]).toEqual([100, 100])
   const pinned = plan === 'pro' ? PINS : PINS - 100
-  const deleted = await cost(`/web/boards/${boardId}/delete`, [])
+  const deleted = await cost(`/web/boards/${boardId}/delete`)
   expect([deleted.status, deleted.points]).toEqual([200, pinned])
-  const restored = await cost(`/web/boards/${boardId}/delete/undo`, [])
+  const restored = await cost(`/web/boards/${boardId}/delete/undo`)
   expect([restored.status, restored.points]).toEqual([200, pinned])
-  expect((await cost(`/web/boards/${boardId}/delete/undo`, [])).points).toBe(5)
+  expect((await cost(`/web/boards/${boardId}/delete/undo`)).points).toBe(5)
   const before = await left()
   const removed = await api.call(`/api/boards/${other}`, { method: 'DELETE', key })
   expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
@@ -80,21 +75,14 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
 test('a page that asks before a deed costs a read of each video, the deed a write of each', async () => {
   const { cookie, left, token } = await openPayer('asks@example.org', 'operator')
   const { videoId } = await seedFrames(api.db, { count: 1 })
-  const price = async (more: [string, string][]) => {
+  const price = async (more: FormFields) => {
     const before = await left()
-    const fields: [string, string][] = [
-      ['form', token],
-      ['act', 'delete'],
-      ['video', videoId],
-      ['video', 'none'],
-      ...more,
-    ]
-    const body = new URLSearchParams(fields).toString()
-    const { status } = await api.call('/web/operator/videos', { ...form({}, { cookie }), body })
+    const fields = { form: token, act: 'delete', video: [videoId, 'none'], ...more }
+    const { status } = await api.call('/web/operator/videos', form(fields, { cookie }))
     return [status, before - (await left()) - 5]
   }
-  expect(await price([])).toEqual([200, 2])
-  expect(await price([['sure', '1']])).toEqual([409, 10])
+  expect(await price({})).toEqual([200, 2])
+  expect(await price({ sure: '1' })).toEqual([409, 10])
 })
 
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
@@ -111,11 +99,8 @@ test('A2: a format that does not exist is refused before anything is looked for,
 test('a description shows on the page of a board and its share link, and outlives a new name and an undo', async () => {
   const { account, cookie, key, token } = await openPayer('describes@example.org')
   const { id } = await createBoard(api.db, { accountId: account.id, name: 'Plans' })
-  const post = (path: string, fields: Record<string, string>) =>
-    api.call(path, {
-      ...form({}, { cookie, accept: 'application/json' }),
-      body: new URLSearchParams({ form: token, ...fields }).toString(),
-    })
+  const post = (path: string, fields: FormFields) =>
+    api.call(path, form({ form: token, ...fields }, { cookie, accept: 'application/json' }))
   const described = async () => (await api.call(`/api/boards/${id}`, { key })).json.board
   await post(`/web/boards/${id}/rename`, { name: 'May', description: 'For <the> launch' })
   expect(await described()).toMatchObject({ name: 'May', description: 'For <the> launch' })
@@ -131,41 +116,48 @@ test('a description shows on the page of a board and its share link, and outlive
   expect((await described()).description).toBeNull()
 })
 
-test('a page costs what the same costs over HTTP, and a refusal costs the account nothing', async () => {
+test('each door takes the same points for the same, and a refusal costs the account nothing', async () => {
   const { account, cookie, key, left, token } = await openPayer('payer@example.org')
   const { frameIds } = await seedFrames(api.db, { count: PINS })
   const { id: boardId } = await createBoard(api.db, { accountId: account.id, name: 'b' })
   await pinFrames(api.db, { accountId: account.id, boardId, frameIds })
-  const priceOf = async (send: () => Promise<{ status: number }>) => {
+  await saveFrames(api.db, { accountId: account.id, frameIds })
+  const priceOf = async (path: string, call: Parameters<TestApi['call']>[1]) => {
     const before = await left()
-    const { status } = await send()
+    const { status } = await api.call(path, call)
     return { status, points: before - (await left()) - 5 }
   }
-  const page = (path: string) => priceOf(() => api.call(path, { headers: { cookie } }))
-  const http = (path: string) => priceOf(() => api.call(path, { key }))
-  const post = (path: string, fields: [string, string][], proof = token) =>
-    priceOf(() =>
-      api.call(path, {
-        // Pages send a form without a token, scripts never do.
-        ...form({}, { cookie, accept: proof === '' ? 'text/html' : 'application/json' }),
-        body: new URLSearchParams([...(proof === '' ? [] : [['form', proof]]), ...fields]).toString(),
-      }),
-    )
-  const named = (count: number) => frameIds.slice(0, count).map((id): [string, string] => ['frame', id])
-  const many = Array.from({ length: 501 }, (_, n): [string, string] => ['frame', `f${n}`])
+  const page = (path: string) => priceOf(path, { headers: { cookie } })
+  const http = (path: string, body?: object) => priceOf(path, body ? { key, method: 'POST', body } : { key })
+  // Pages send a form without a token, scripts never do.
+  const post = (path: string, fields: FormFields, proof: FormFields = { form: token }) =>
+    priceOf(path, form({ ...proof, ...fields }, { cookie, accept: proof.form ? 'application/json' : 'text/html' }))
+  const tool = (name: string, args: object) =>
+    http('/api/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
+  const frame = frameIds.slice(0, 100)
+  const free = { status: 400, points: 0 }
 
-  expect(await page(`/boards/${boardId}/export`)).toEqual(await http(`/api/boards/${boardId}/export`))
-  expect(await page('/saves/export')).toEqual(await http('/api/favourites/export'))
+  const ofAll = { status: 200, points: 5 }
+  const exported = `/boards/${boardId}/export`
+  expect([await page(exported), await http(`/api${exported}`)]).toEqual([ofAll, ofAll])
+  expect([await page('/saves/export'), await http('/api/favourites/export')]).toEqual([ofAll, ofAll])
   const timeline = `/boards/${boardId}/timeline.csv`
   expect(await page(timeline)).toEqual(await http(`/api${timeline}`))
-  expect(await page('/boards?after=zzz!')).toEqual({ status: 400, points: 0 })
-  expect(await post('/web/saves', many)).toEqual({ status: 400, points: 0 })
-  expect(await post('/web/saves', named(100), 'forged')).toEqual({ status: 403, points: 0 })
+  expect(await http('/api/favourites')).toEqual(ofAll)
+  expect(await page('/boards?after=zzz!')).toEqual(free)
+  expect(await post('/web/saves', { frame: Array.from({ length: 501 }, (_, n) => `f${n}`) })).toEqual(free)
+  expect(await post('/web/saves', { frame }, { form: 'forged' })).toEqual({ status: 403, points: 0 })
   // A form without a token is asked about first: that page is a read. The write is paid once, when it is sent again.
-  expect(await post('/web/saves', named(100), '')).toEqual({ status: 200, points: 1 })
-  expect(await post('/web/saves', named(100))).toEqual({ status: 200, points: 100 })
-  expect(await post('/web/pins', named(100))).toEqual({ status: 200, points: 1 })
-  expect(await post('/web/pins', [...named(100), ['board', boardId]])).toEqual({ status: 200, points: 100 })
-  expect(await post('/web/saved', named(241))).toEqual({ status: 200, points: 4 })
-  expect(await post(`/web/boards/${boardId}/move`, [['move', `${frameIds[0]}:x`]])).toEqual({ status: 400, points: 0 })
+  expect(await post('/web/saves', { frame }, {})).toEqual({ status: 200, points: 1 })
+  expect(await post('/web/saves', { frame })).toEqual({ status: 200, points: 100 })
+  expect(await post('/web/pins', { frame })).toEqual({ status: 200, points: 1 })
+  expect(await post('/web/pins', { frame, board: boardId })).toEqual({ status: 200, points: 100 })
+  expect(await http(`/api/boards/${boardId}/frames`, { frameIds: frame })).toEqual({ status: 200, points: 100 })
+  expect(await http(`/api/boards/${boardId}/frames`, { frameIds: frame.slice(0, 2) })).toEqual({
+    status: 200,
+    points: 5,
+  })
+  expect(await tool('unpin_frame', { board_id: boardId, frame_ids: frame })).toEqual({ status: 200, points: 100 })
+  expect(await post('/web/saved', { frame: frameIds.slice(0, 241) })).toEqual({ status: 200, points: 4 })
+  expect(await post(`/web/boards/${boardId}/move`, { move: `${frameIds[0]}:x` })).toEqual(free)
 })

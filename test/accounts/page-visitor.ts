@@ -51,8 +51,13 @@ export async function openPageVisitor({
   }
 }
 
-export const form = (fields: Record<string, string>, headers: Record<string, string> = {}) => ({
+/** What a form sends; a field of several values stands there several times. */
+export type FormFields = Record<string, string | readonly string[]>
+
+export const form = (fields: FormFields, headers: Record<string, string> = {}) => ({
   method: 'POST',
-  body: new URLSearchParams(fields).toString(),
+  body: new URLSearchParams(
+    Object.entries(fields).flatMap(([name, value]) => [value].flat().map((one) => [name, one])),
+  ).toString(),
   headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
 })

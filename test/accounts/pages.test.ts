@@ -3,13 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount, findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import { createKey, listKeys } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
-import { shareBoard } from '../../src/library/collections/board-settings.ts'
-import { createBoard } from '../../src/library/collections/boards.ts'
 import { openMailer } from '../../src/outbound/mailer.ts'
 import type { TestApi } from './app.ts'
 import { authenticate } from './authenticate.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
-import { seedAccount } from './seed-frames.ts'
 
 let visitor: PageVisitor
 let api: TestApi
@@ -266,25 +263,5 @@ describe('sign-in', () => {
     const asset = /href="(\/assets\/style-[0-9a-f]{8}\.css)"/.exec(page.text)![1]!
     expect((await api.call(asset)).headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     expect((await api.call('/assets/..%2flayout.ts')).status).toBe(404)
-  })
-})
-
-test('a shared page is gone when its link is', async () => {
-  const { account } = await seedAccount(api.db)
-  const board = await createBoard(api.db, { accountId: account.id, name: '<script>alert(1)</script>' })
-  const { token } = await shareBoard(api.db, { accountId: account.id, boardId: board.id })
-  const page = await api.call(`/shared/${token}`)
-  expect(page.status).toBe(200)
-  expect(page.text).not.toContain('<script>alert')
-  expect(page.headers.get('referrer-policy')).toBe('no-referrer')
-  expect(page.headers.get('x-robots-tag')).toBe('noindex')
-  await shareBoard(api.db, { accountId: account.id, boardId: board.id })
-  const ended = await api.call(`/shared/${token}`)
-  expect(ended.status).toBe(404)
-  expect(ended.text).toContain('<h1>This link has ended</h1>')
-  expect(ended.text).toContain('Ask the owner of the board for a new one.')
-  expect((await api.call(`/api/shared/${token}`)).json).toMatchObject({
-    code: 'not_found',
-    message: expect.stringContaining('This share link has ended'),
   })
 })

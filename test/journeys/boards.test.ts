@@ -212,12 +212,9 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     expect((await fetch(link)).status).toBe(404)
   })
 
-  test('exports tables, data and a ZIP that holds every image, a table and a contact sheet', async () => {
+  test('exports a ZIP that holds every image, a table and a contact sheet', async () => {
     const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
-    const load = (format: string) => fetch(url(`${boardPath}/export?format=${format}`), { headers: { cookie } })
-    expect((await (await load('csv')).text()).trim().split('\r\n')).toHaveLength(5)
-    expect((await (await load('json')).json()).items).toHaveLength(4)
-    const zip = await load('zip')
+    const zip = await fetch(url(`${boardPath}/export?format=zip`), { headers: { cookie } })
     expect(zip.headers.get('content-disposition')).toContain('.zip')
     const files = unzipStored(Buffer.from(await zip.arrayBuffer()))
     const names = [...files.keys()]
@@ -227,7 +224,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     const sheet = files.get('index.html')!.toString()
     expect(sheet).not.toContain('<script>')
     expect(sheet).toContain('hold &lt;/title&gt;')
-    expect((await fetch(url(`${boardPath}/export?format=zip`), { redirect: 'manual' })).status).toBe(303)
   })
 
   test('a deleted board comes back, and no page misbehaved', async () => {

@@ -263,28 +263,6 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByRole('button', { name: 'Merge', exact: true }).click()
     await page.getByText('Also reached as slow-pour.').waitFor()
     expect(await slugs()).toEqual([page.url().split('/').at(-1)])
-
-    // A name that is taken is told where it was typed.
-    await goto('/operator/techniques')
-    const made = page.locator('form[action="/web/techniques"]').last()
-    await made.locator('xpath=ancestor::details').locator('summary').click()
-    await made.getByLabel('Name', { exact: true }).fill('Slow pour')
-    await made.getByLabel('What it is').fill('Once more.')
-    await made.getByRole('button', { name: 'Add' }).click()
-    await made.getByRole('alert').getByText('already stands for').waitFor()
-    expect(await made.getByLabel('What it is').inputValue()).toBe('Once more.')
-
-    // So is an ended session. A sign-in beside the page is enough to go on.
-    await made.getByLabel('Name', { exact: true }).fill('Slower pour')
-    await page.context().clearCookies()
-    await made.getByRole('button', { name: 'Add' }).click()
-    await made.getByRole('alert').getByText('You are no longer signed in.').waitFor()
-    const beside = await page.context().newPage()
-    await signIn(beside, service.stores.db, service.config.publicUrl, 'op@example.org')
-    await beside.close()
-    await expectAccessible(page)
-    await made.getByRole('button', { name: 'Add' }).click()
-    await page.getByRole('heading', { name: 'Slower pour', level: 1 }).waitFor()
   })
 
   test('disables an account: its key and its session end at once, and come back', async () => {

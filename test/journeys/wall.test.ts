@@ -86,7 +86,7 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
       .toBe(120)
   }
 
-  test('keys save, select and pin on the wall, and an undo takes the save back', async () => {
+  test('a key saves on the wall, and an undo takes the save back', async () => {
     const page = await browser.open()
     await ensureAccount(service.stores.db, { email: 'keys@example.org', plan: 'pro' })
     await signIn(page, service.stores.db, url, 'keys@example.org')
@@ -97,32 +97,6 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     await page.locator('#toast').getByText('Frame saved.').waitFor()
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.locator('#wall li:nth-child(3):not([data-saved])').waitFor()
-    // A removal that is taken back puts the save where it was, with its time.
-    const saves = async () =>
-      (await service.stores.db.$client.query('select frame_id, seq, created_at from saves order by seq')).rows
-    await page.locator('#wall .card-link').nth(2).focus()
-    await page.keyboard.press('s')
-    await page.locator('#wall li:nth-child(3)[data-saved]').waitFor()
-    await page.locator('#toast').getByText('Frame saved.').waitFor()
-    const before = await saves()
-    await page.keyboard.press('s')
-    await page.locator('#wall li:nth-child(3):not([data-saved])').waitFor()
-    await page.locator('#toast').getByText('removed from your saves').waitFor()
-    await page.getByRole('button', { name: 'Undo' }).click()
-    await page.locator('#wall li:nth-child(3)[data-saved]').waitFor()
-    expect(await saves()).toEqual(before)
-    await page.locator('#wall .card-link').nth(2).focus()
-    await page.keyboard.press('x')
-    await page.keyboard.press('ArrowRight')
-    await page.keyboard.press('x')
-    await page.locator('#selection').getByText('2 selected').waitFor()
-    await expectAccessible(page)
-    await page.keyboard.press('b')
-    await page.getByLabel('New board').fill('Openings')
-    await page.getByRole('button', { name: 'Make and pin' }).click()
-    await page.locator('#toast').getByText('On “Openings”.').waitFor()
-    await page.getByRole('link', { name: 'To the board' }).click()
-    await page.getByRole('heading', { name: 'Openings' }).waitFor()
     await page.context().close()
     expect(browser.faults).toEqual([])
   })
