@@ -73,7 +73,7 @@ test('a replay that would skip or send again, or of nobody, is refused with what
   )
   expect(await refused('nobody', { from: '0.0' })).toMatch(/there is no nobody\. Use one of .*replayed/)
   expect(await refused('constructor', { from: '0.0' })).toMatch(/there is no constructor\. Use one of /)
-  expect(await refused('webhooks', { from: '0.0' })).toMatch(/resend/)
+  expect(await refused('webhooks', { from: '0.0' })).toMatch(/resume it from a place/)
   expect(await refused('replayed', { from: 'yesterday' })).toMatch(/^from: give a cursor of the log, or a date/)
   expect(await refused('replayed', { from: '99999999.9' })).toMatch(/^from: the log does not hold this event/)
   const { next } = (await service.call('GET', '/api/events?after=end')).json
