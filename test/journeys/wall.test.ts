@@ -157,8 +157,9 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
       )
     let before = await heights()
     expect(await page.locator('#sheet-1[data-far]').count()).toBe(1)
-    // The width changes right after a scroll, before the wall has noted its place.
+    // The width changes in the frame after a scroll, before the wall has noted its place.
     await page.evaluate(() => scrollBy(0, -3000))
+    await page.evaluate(() => new Promise(requestAnimationFrame))
     const id = await middle(page)
     for (const width of [800, 1900, 1440]) {
       await page.setViewportSize({ width, height: 900 })
