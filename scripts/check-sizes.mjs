@@ -46,7 +46,7 @@ const CEILINGS = {
   'src/workers': 1_732,
   'TypeScript of src': 57_319,
   'text of src': 63_276,
-  tests: 42_006,
+  tests: 42_010,
   bench: 6_009,
   'words of docs': 22_574,
   'words of decisions': 8_850,
