@@ -24,10 +24,11 @@ const LOCKS = [
 
 const findings = []
 const [first, ...later] = globSync('drizzle/*.sql').sort()
-if (!isReleased()) {
+const released = isReleased()
+if (released === false) {
   for (const file of later)
     findings.push(`${file}: there is one migration until ${FIRST_RELEASE}. Delete it and run npm run db:generate.`)
-} else {
+} else if (released) {
   if (readFileSync(first, 'utf8') !== execFileSync('git', ['show', `${FIRST_RELEASE}:${first}`], { encoding: 'utf8' }))
     findings.push(`${first} was released with ${FIRST_RELEASE}. Take the edit back and add a migration.`)
   for (const file of later) {

@@ -11,8 +11,10 @@ const FIRST = 'drizzle/0000_begin.sql'
 
 const args = process.argv.slice(2)
 const isCheck = args.includes('--check')
-if (!isReleased()) makeFirst()
-else if (!isCheck) drizzleKit(['--out=drizzle', ...args])
+const released = isReleased()
+if (released === false) makeFirst()
+else if (released && !isCheck) drizzleKit(['--out=drizzle', ...args])
+else if (!isCheck) throw new Error('The tags are not here. Run git fetch --unshallow --tags first.')
 
 function makeFirst() {
   // drizzle-kit takes a relative folder only.

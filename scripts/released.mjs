@@ -3,11 +3,16 @@ import { execFileSync } from 'node:child_process'
 /** The tag from which on migrations are never edited. */
 export const FIRST_RELEASE = 'v0.1.0'
 
-/** Whether this checkout knows the tag of the first release. A shallow clone and a folder without git do not. */
+/** Whether there is that tag. Undefined where nobody can know: in a shallow clone and in a folder without git. */
 export function isReleased() {
   try {
-    return execFileSync('git', ['tag', '--list', FIRST_RELEASE], { encoding: 'utf8' }).trim() !== ''
+    if (git('rev-parse', '--is-shallow-repository') === 'true') return undefined
+    return git('tag', '--list', FIRST_RELEASE) !== ''
   } catch {
-    return false
+    return undefined
   }
+}
+
+function git(...args) {
+  return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 }

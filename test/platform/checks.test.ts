@@ -153,6 +153,10 @@ test('there is one migration until the first release, and it is not edited from 
     status: 1,
     lines: ['drizzle/0000_begin.sql was released with v0.1.0. Take the edit back and add a migration.'],
   })
+  // Nobody can know the tags of a shallow clone.
+  const { stdout: head } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: repository, encoding: 'utf8' })
+  write('.git/shallow', head)
+  expect(check('check-migrations')).toEqual({ status: 0, lines: [] })
 })
 
 /** Commits what there is, with the tag of the first release. */
