@@ -35,7 +35,7 @@ export const boards = pgTable(
     itemCount: integer('item_count').notNull().default(0),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
-    /** A deleted board rests for a day: its owner can take it back, and it is there for nobody. */
+    /** Nobody sees a deleted board. For a day its owner can take it back. */
     deletedAt: at('deleted_at'),
   },
   (t) => [index('boards_account_idx').on(t.accountId, t.createdAt, t.id)],
