@@ -88,6 +88,21 @@ test('a table that another room writes fails the layer check, by drizzle and in 
   )
 })
 
+test('a regular expression inside toMatchObject fails the linter, because it would match any string', () => {
+  for (const file of ['biome.json', 'scripts/regexp-in-match-object.grit']) cpSync(file, join(repository, file))
+  const refused = (shape: string) => {
+    write('shape.test.ts', `await expect(given).rejects.toMatchObject(${shape})\n`)
+    const run = spawnSync(resolve('node_modules/.bin/biome'), ['lint', 'shape.test.ts'], {
+      cwd: repository,
+      encoding: 'utf8',
+    })
+    return [run.status, run.stderr.includes('This pattern matches any string.')]
+  }
+  expect(refused('{ message: /no/ }')).toEqual([1, true])
+  expect(refused('[{ reasons: [1, { text: given ? /no/ : null }] }]')).toEqual([1, true])
+  expect(refused('{ message: expect.stringMatching(/no/) }')).toEqual([0, false])
+})
+
 test('a long file and a wide line fail the size check; a table row and a lone URL do not', () => {
   write('short.ts', '// fits\n'.repeat(400))
   write('notes.md', `| ${'x'.repeat(200)} |\n- https://example.org/${'x'.repeat(200)}\n`)
