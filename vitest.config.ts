@@ -5,12 +5,7 @@ import SlowestFirst from './test/support/slowest-first.ts'
 
 Object.assign(process.env, NODE_SETTINGS)
 
-/**
- * On a busy machine of CI a test that waits for other processes has a second attempt. The closing lines name each test
- * that needed it. On a developer's machine it fails at once.
- */
-const secondAttempt = { retry: process.env.CI ? 1 : 0 }
-const stores = { ...secondAttempt, globalSetup: 'test/support/global-setup.ts' }
+const stores = { globalSetup: 'test/support/global-setup.ts' }
 /** Tests beside the source that paint pictures or make clips: without them `unit` takes seconds. */
 const MEDIA = 'src/**/*.media.test.ts'
 /** Whole processes: services, workers with many jobs, browsers, MCP clients, the command line. */
@@ -60,7 +55,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...secondAttempt, name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'] },
+        test: { name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'] },
       },
       { extends: true, test: { name: 'process', include: PROCESS, ...stores } },
     ],

@@ -2,13 +2,10 @@ import type { Reporter, TestModule } from 'vitest/node'
 
 const SLOWEST = 10
 
-/**
- * Ends a run with its ten slowest files, the tests that passed only at their second attempt, and the line that
- * continuous integration reads: `N passed, N failed`.
- */
+/** Ends a run with its ten slowest files and the line that continuous integration reads: `N passed, N failed`. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
-    const lines = [...(modules.length > 0 ? slowest(modules) : []), ...flaky(modules), '', totals(modules, errors)]
+    const lines = [...(modules.length > 0 ? slowest(modules) : []), '', totals(modules, errors)]
     // After the default reporter's summary.
     setImmediate(() => console.log(`\n${lines.join('\n')}`))
   }
@@ -20,16 +17,6 @@ function slowest(modules: readonly TestModule[]): string[] {
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST)
   return ['Slowest files', ...files.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${name}`)]
-}
-
-/** Each is a defect, of the test or of the product: the first attempt's error says where to look. */
-function flaky(modules: readonly TestModule[]): string[] {
-  const lines = modules.flatMap((module) =>
-    [...module.children.allTests()]
-      .filter((test) => test.diagnostic()?.flaky)
-      .map((test) => `  ${module.relativeModuleId} > ${test.fullName}: ${test.result().errors?.[0]?.message}`),
-  )
-  return lines.length > 0 ? ['', 'Flaky: failed once, passed at the second attempt', ...lines] : []
 }
 
 function totals(modules: readonly TestModule[], errors: readonly unknown[]): string {
