@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
+import { byName, CHOSEN, type Chosen } from '../vocabulary.ts'
 import type { ImageLink } from './tool.ts'
 
 /**
@@ -22,22 +23,35 @@ export const CompactFrame = z.object({
   image_url: z.string(),
 })
 
-/** What `detail: "full"` adds. */
-export const DetailedFrame = CompactFrame.extend({
+/** What the line of a frame does not say of its choices, in order. */
+const isFurther = (name: Chosen): name is Exclude<Chosen, 'subject' | 'technique'> =>
+  name !== 'subject' && name !== 'technique'
+const FURTHER = CHOSEN.filter(isFurther)
+
+/** Fields of a frame that tools leave out, or say with the video or as `image_url`. */
+type Untold =
+  | ('annotation' | 'measures' | 'provenance' | 'placeholder' | 'width' | 'height' | 'save_count' | 'shot_sec')
+  | ('author' | 'platform' | 'video' | 'image_path' | 'thumb_path' | 'loop_path')
+
+/** What `detail: "full"` adds of the frame. A field that is neither here nor in `Untold` fails the type check. */
+const further = {
   video_id: z.string().optional(),
-  score: z.number().optional(),
-  shares: z.array(z.string()).optional(),
-  missing: z.array(z.string()).optional(),
   kind: z.string().optional(),
   tone: z.string().optional(),
-  surface: z.string().optional(),
-  shot: z.string().optional(),
-  zone: z.string().optional(),
+  ...byName(FURTHER, () => z.string().optional()),
   composition: z.string().optional(),
   steal: z.string().optional(),
   on_screen_text: z.string().optional(),
   palette: z.array(z.string()).optional(),
   source_url: z.string().optional(),
+} satisfies Record<Exclude<keyof ShownFrame, keyof typeof CompactFrame.shape | Untold>, z.ZodType>
+
+/** And of why it was found. */
+export const DetailedFrame = CompactFrame.extend({
+  score: z.number().optional(),
+  shares: z.array(z.string()).optional(),
+  missing: z.array(z.string()).optional(),
+  ...further,
 })
 export type PresentedFrame = z.infer<typeof DetailedFrame>
 
@@ -95,18 +109,18 @@ export function toPresentedFrame(
   if (detail === 'compact') return compact
   return {
     ...compact,
-    video_id: frame.video_id,
     caption: frame.caption ?? undefined,
-    kind: frame.kind,
-    tone: frame.tone,
-    surface: frame.surface ?? undefined,
-    shot: frame.shot ?? undefined,
-    zone: frame.zone ?? undefined,
-    composition: frame.composition ?? undefined,
-    steal: frame.steal ?? undefined,
-    on_screen_text: frame.on_screen_text ?? undefined,
-    palette: frame.palette,
-    source_url: frame.source_url ?? undefined,
+    ...({
+      video_id: frame.video_id,
+      kind: frame.kind,
+      tone: frame.tone,
+      ...byName(FURTHER, (name) => frame[name] ?? undefined),
+      composition: frame.composition ?? undefined,
+      steal: frame.steal ?? undefined,
+      on_screen_text: frame.on_screen_text ?? undefined,
+      palette: frame.palette,
+      source_url: frame.source_url ?? undefined,
+    } satisfies Record<keyof typeof further, unknown>),
   }
 }
 
@@ -166,7 +180,8 @@ function videoOf({ video, author }: ShownFrame): string {
 
 function detailLines(frame: ShownFrame): string[] {
   const face = frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null
-  const more = [frame.kind, frame.surface, frame.shot, face].filter(Boolean)
+  const choices = FURTHER.filter((name) => name !== 'zone').map((name) => frame[name])
+  const more = [frame.kind, ...choices, face].filter(Boolean)
   const lines = [`  ${more.join(', ')}; colours ${frame.palette.join(' ')}`]
   if (frame.composition) lines.push(`  composition: ${quote(frame.composition, MAX_DETAIL)}`)
   if (frame.steal) lines.push(`  take from it: ${quote(frame.steal, MAX_DETAIL)}`)

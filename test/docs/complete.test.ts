@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -8,8 +8,11 @@ import { EVENTS } from '../../src/events/catalogue.ts'
 import { STATUS } from '../../src/http/problem.ts'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createTools } from '../../src/mcp/server.ts'
+import { filterArguments } from '../../src/mcp/tools/library.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
+import { OPERATIONS } from '../../src/server/build-app.ts'
 import { DERIVED, KINDS, PLATFORMS, SHOTS, STORED, SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
+import { ERRORS } from '../../src/webhooks/receiver.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -55,15 +58,45 @@ test('the page of events tells the fields of each type, and no others', () => {
   expect(Object.fromEntries(told)).toEqual(Object.fromEntries(held))
 })
 
-test('the page for agents names every tool', () => {
+test('the page for agents names every tool, and every filter', () => {
   const tools = createTools({} as Parameters<typeof createTools>[0]).map(({ name }) => `\`${name}\``)
   expect(new Set(tools).size).toBe(25)
   expect(missingIn('docs/mcp.md', tools)).toEqual([])
+  const [, filters] = /\*Filters\*: (.+?)\./s.exec(read('docs/mcp.md'))!
+  expect(filters!.match(/\w+/g)!.toSorted()).toEqual(Object.keys(filterArguments).toSorted())
 })
 
 test('the page for operators names every setting and queue', () => {
   expect(SETTINGS.length).toBeGreaterThan(25)
   expect(missingIn('docs/operations.md', [...SETTINGS, ...QUEUES])).toEqual([])
+})
+
+test('compose hands every setting on to API and worker', () => {
+  // Set by the image, or for one process of a developer's machine.
+  const elsewhere = ['PORT', 'HOST', 'DATA_DIR', 'METRICS_PORT', 'NODE_ENV']
+  const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { environment: object }>
+  }
+  for (const role of ['api', 'worker'])
+    expect(Object.keys(services[role]!.environment), role).toEqual(
+      expect.arrayContaining(SETTINGS.filter((name) => !elsewhere.includes(name))),
+    )
+})
+
+test('the page of webhooks explains each error of a delivery', () => {
+  const rows = /^\| Error class .+?\n\n/ms.exec(read('docs/webhooks.md'))![0]
+  expect([...rows.matchAll(/`(\w+)`/g)].map(([, name]) => name).toSorted()).toEqual(ERRORS.toSorted())
+})
+
+test('an address that the documents name is named with each of its methods', () => {
+  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
+  const prose = pages.map((name) => read(`docs/${name}`).replace(/^```(ba)?sh.*?^```/gms, ''))
+  const text = prose.join(' ').replace(/\s+/g, ' ')
+  const paths = new Set(text.match(/\/api\/[\w/{}-]+(\.\{format\})?/g))
+  const told = OPERATIONS.map(({ method, path }) => [method.toUpperCase(), path.replace(/:(\w+)/g, '{$1}')] as const)
+  const named = told.filter(([, path]) => paths.has(path))
+  expect(named.length).toBeGreaterThan(40)
+  expect(named.map((words) => words.join(' ')).filter((operation) => !text.includes(operation))).toEqual([])
 })
 
 test('the architecture shows the arrows that the check enforces', () => {

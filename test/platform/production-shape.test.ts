@@ -132,19 +132,6 @@ describe('docker-compose.yml', () => {
   })
 })
 
-test('every setting of .env reaches API and worker', () => {
-  // Set by the image, or for one process of a developer's machine.
-  const elsewhere = ['PORT', 'HOST', 'DATA_DIR', 'METRICS_PORT', 'NODE_ENV']
-  const names = [...readFileSync('src/config.ts', 'utf8').matchAll(/^ {2}([A-Z][A-Z0-9_]+): /gm)].map(
-    ([, name]) => name!,
-  )
-  expect(names.length).toBeGreaterThan(20)
-  for (const role of ['api', 'worker'])
-    expect(Object.keys(compose.services[role]!.environment!), role).toEqual(
-      expect.arrayContaining(names.filter((name) => !elsewhere.includes(name))),
-    )
-})
-
 describe('Dockerfile', () => {
   test('one image of Node 24 that runs as an ordinary user with ffmpeg and an init', () => {
     const bases = stages.slice(1).map((stage) => /^\S+/.exec(stage)![0])
