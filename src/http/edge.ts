@@ -13,6 +13,8 @@ export interface RequestContext {
   requestId: string
   /** The address an anonymous request is counted under (`toAddress`). */
   address: string
+  /** Whose points open reads and refusals take: the address, or the account of a valid session. */
+  subject: string
   /** The path without its query. */
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
@@ -39,9 +41,11 @@ export function contextOf(req: IncomingMessage): RequestContext {
 export function openEdge(logger: Logger, trustProxy: number, countRequest: CountRequest) {
   const addressOf = addressReader(trustProxy)
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
+    const address = addressOf(req)
     const context: RequestContext = {
       requestId: givenId(req) ?? randomUUID(),
-      address: addressOf(req),
+      address,
+      subject: address,
       path: req.url!.split('?', 1)[0]!,
       charged: false,
     }

@@ -7,6 +7,7 @@ import { type Dispatcher, fetch as fetchChecked } from 'undici'
 import type { Db } from '../db/client.ts'
 import { accounts } from '../db/schema/accounts.ts'
 import { AppError, invalid } from '../errors.ts'
+import { holdUntilSent, type RateLimits } from '../http/rate-limit/rate-limits.ts'
 import {
   consumeRecord,
   deleteRecord,
@@ -31,6 +32,7 @@ export interface ProviderOptions {
   /** Set by tests: the two ends of the wire to clients' documents. */
   wire?: Wire | undefined
   logger: Logger
+  limits: RateLimits
   /** Shows a person why a request for access cannot go on. */
   showError(ctx: KoaContextWithOIDC, error: Error): void
 }
@@ -76,7 +78,9 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
       return { accountId, claims: async () => ({ sub: accountId }) }
     },
     renderError: (ctx, { error, error_description: why = error }, thrown) => {
-      showError(ctx, error === 'server_error' ? thrown : invalid('request', `The app cannot connect: ${why}. ${AGAIN}`))
+      const shown = invalid('request', `The app cannot connect: ${why}. ${AGAIN}`)
+      if (error === 'server_error') showError(ctx, thrown)
+      else showError(ctx, thrown.cause instanceof AppError ? thrown.cause : shown)
     },
     fetch: documentFetcher(openCheckedAgent({ ...wire, connections: 4 })) as typeof fetch,
     features: {
@@ -87,7 +91,7 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => client.clientId === token.clientId },
       // Only its address in the metadata: `registerClient` answers.
       registration: { enabled: true },
-      clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
+      clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: fetchesOf(options) },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,
@@ -114,6 +118,25 @@ const pair = promisify(generateKeyPair)
 async function makeKey(): Promise<ServerKey['jwk']> {
   const { privateKey } = await pair('rsa', { modulusLength: 2048 })
   return { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }
+}
+
+/**
+ * Whether a request may fetch a client's document: once, because the provider asks for it again while it answers an
+ * error, and few of one address at a time. The page of a consent is asked without a context.
+ */
+function fetchesOf({ limits }: Pick<ProviderOptions, 'limits'>) {
+  const asked = new WeakSet<object>()
+  return (ctx: KoaContextWithOIDC | undefined): boolean => {
+    if (!ctx) return true
+    if (asked.has(ctx.req)) return false
+    asked.add(ctx.req)
+    try {
+      holdUntilSent(limits, ctx, 'documents')
+    } catch (cause) {
+      throw new errors.TemporarilyUnavailable('too many documents of apps are being fetched', { cause })
+    }
+    return true
+  }
 }
 
 const MAX_BYTES = 64 * 1024

@@ -42,6 +42,8 @@ export async function openService(
     overrides?: AppOverrides
     /** Serves pages: PUBLIC_URL is the address that a browser opens. */
     pages?: boolean
+    /** Its stores have the name of a host instead of an address. */
+    storesByName?: boolean
   } = {},
 ): Promise<Service> {
   const stores = await openStores()
@@ -56,7 +58,9 @@ export async function openService(
   })
   const logger = createLogger({ level: config.logLevel }, { write: (line: string) => void logs.push(line) })
   if (config.meili) config.meili.prefix = stores.prefix
-  const shared = { config, databaseUrl: stores.databaseUrl, redisUrl: stores.redisUrl, logger, prefix: stores.prefix }
+  const named = (url: string) => (options.storesByName ? url.replace('127.0.0.1', 'localhost') : url)
+  const { databaseUrl, redisUrl, prefix } = stores
+  const shared = { config, databaseUrl: named(databaseUrl), redisUrl: named(redisUrl), logger, prefix }
   const worker =
     options.worker === false
       ? NO_WORKER

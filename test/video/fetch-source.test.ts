@@ -33,7 +33,7 @@ afterEach(async () => {
 async function wireTo(
   listener: RequestListener,
   answers: Record<string, Address[]> | ((name: string) => Address[]) = () => PUBLIC,
-): Promise<Required<Wire>> {
+): Promise<Required<Omit<Wire, 'nameServers'>>> {
   const server = createServer(listener)
   servers.push(server)
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

@@ -10,6 +10,7 @@ export const OPERATOR_POINTS = {
   technique: 2,
   techniques: 5,
   analytics: 10,
+  report: 4,
   system: 10,
   consumers: 8,
 } as const
@@ -80,6 +81,8 @@ export const AT_ONCE = {
   /** Streamed answers of any length: exports and whole lists. */
   longAnswers: 4,
   uploads: 4,
+  /** Fetches of the documents of apps that ask for access. */
+  documents: 4,
 } as const
 export type Holding = keyof typeof AT_ONCE
 export const LINK_POINTS = 5

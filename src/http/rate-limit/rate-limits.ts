@@ -181,19 +181,27 @@ export function openLocalWindows(limit: number, windowSec: number): (subject: st
 type Hold = (kind: Holding, subjects: readonly string[]) => () => void
 
 const RETRY_AFTER_SEC = 5
+const HELD: Record<Holding, string> = {
+  longAnswers: 'long responses',
+  uploads: 'uploads',
+  documents: 'documents of apps',
+}
 
 /** Counts the slots in use in this process, by kind and subject. */
 function openHoldings(): Hold {
   const held = new Map<string, number>()
   const count = (name: string) => held.get(name) ?? 0
   return (kind, subjects) => {
-    const names = subjects.map((subject) => `${kind} ${subject}`)
-    if (names.some((name) => count(name) >= AT_ONCE[kind])) {
-      const what = kind === 'uploads' ? 'uploads' : 'long responses'
-      throw new AppError('rate_limited', `At most ${AT_ONCE[kind]} ${what} may run at a time. Let one end first.`, {
-        retryAfterSec: RETRY_AFTER_SEC,
-      })
-    }
+    // An anonymous request has its address as its payer too.
+    const names = [...new Set(subjects)].map((subject) => `${kind} ${subject}`)
+    if (names.some((name) => count(name) >= AT_ONCE[kind]))
+      throw new AppError(
+        'rate_limited',
+        `At most ${AT_ONCE[kind]} ${HELD[kind]} may run at a time. Let one end first.`,
+        {
+          retryAfterSec: RETRY_AFTER_SEC,
+        },
+      )
     for (const name of names) held.set(name, count(name) + 1)
     return () => {
       for (const name of names) {
@@ -257,7 +265,7 @@ export function holdUntilSent({ hold }: Pick<RateLimits, 'hold'>, { req, res }: 
 /** The part of the limits that a local charge needs. */
 export type LocalLimits = Pick<RateLimits, 'consumeLocally'>
 
-/** Precedes cacheable reads and pages: counts by address in this process, and sets no headers. */
+/** Precedes cacheable reads and pages: counts by address or session in this process, and sets no headers. */
 export function limitOpenReads(
   limits: LocalLimits,
   { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
@@ -265,7 +273,7 @@ export function limitOpenReads(
   return (req, _res, next) => {
     const context = contextOf(req)
     context.charged = true
-    limits.consumeLocally(budget, context.address, points)
+    limits.consumeLocally(budget, context.subject, points)
     next()
   }
 }
@@ -290,5 +298,5 @@ export function chargeOnce(limits: LocalLimits, req: IncomingMessage): void {
   const context = contextOf(req)
   if (context.charged) return
   context.charged = true
-  limits.consumeLocally('anonymous', context.address, POINTS.read)
+  limits.consumeLocally('anonymous', context.subject, POINTS.read)
 }
