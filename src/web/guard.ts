@@ -1,6 +1,8 @@
-import express, { type Request, type RequestHandler, type Response } from 'express'
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
+import { contextOf } from '../http/edge.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import {
   findSession,
   formToken,
@@ -32,10 +34,25 @@ export function sessionCookie(publicUrl: string) {
 }
 export type SessionCookie = ReturnType<typeof sessionCookie>
 
+const visitors = new WeakMap<Request, Visitor>()
+
 export async function visitorOf(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor | undefined> {
   const token = cookie.read(req)
-  const session = token ? await findSession(db, token) : undefined
-  return token && session ? { ...session, token, form: formToken(token) } : undefined
+  const session = token && !visitors.has(req) ? await findSession(db, token) : undefined
+  if (token && session) visitors.set(req, { ...session, token, form: formToken(token) })
+  return visitors.get(req)
+}
+
+/** A valid session pays for itself, whatever others at its address have used up. */
+export function sessionPays({ db, publicUrl }: { db: Db; publicUrl: string }): Routes {
+  const cookie = sessionCookie(publicUrl)
+  const gate = openRoutes()
+  gate.use(async (req: Request, _res: Response, next: NextFunction) => {
+    const visitor = await visitorOf(db, cookie, req).catch(() => undefined)
+    if (visitor) contextOf(req).subject = visitor.account.id
+    next()
+  })
+  return gate
 }
 
 export function viewerReader(db: Db, publicUrl: string): ViewerOf {

@@ -250,10 +250,10 @@ export function openSharedPages({
     { key, coldPoints = 0 }: Pick<SharedPage, 'key' | 'coldPoints'>,
     load: () => Promise<T>,
   ): Promise<T> {
-    const { address } = contextOf(req)
+    const { subject } = contextOf(req)
     if (coldPoints > 0 && !kept.isKept(key, await kept.version()))
-      limits.consumeLocally('anonymous', address, coldPoints)
-    return (await keptOrInTurn({ kept, takeTurn }, { key, subject: address }, load)).value
+      limits.consumeLocally('anonymous', subject, coldPoints)
+    return (await keptOrInTurn({ kept, takeTurn }, { key, subject }, load)).value
   }
 
   async function send(req: Request, res: Response, { key, coldPoints, render }: SharedPage): Promise<void> {

@@ -15,7 +15,7 @@ import { crawlersRouter } from './crawlers.ts'
 import { entityRouter } from './entity-pages.ts'
 import { filmsRouter } from './films-pages.ts'
 import { frameRouter } from './frame-page.ts'
-import { ownPath, setWayBack, viewerReader, wantsJson } from './guard.ts'
+import { ownPath, sessionPays, setWayBack, viewerReader, wantsJson } from './guard.ts'
 import { html } from './html.ts'
 import { addAccountEnd, addKeyPages } from './keys-page.ts'
 import { layout, openSharedPages, sendPage } from './layout.ts'
@@ -94,7 +94,7 @@ export function openPages(deps: PagesDeps) {
     viewerOf,
     /** What a browser gets for an error outside these pages. */
     errors,
-    routers: [assets.router, ...routers, crawlersRouter(shared)],
+    routers: [assets.router, sessionPays(deps), ...routers, crawlersRouter(shared)],
     close: () => mailer?.close(),
   }
 }

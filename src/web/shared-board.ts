@@ -18,7 +18,7 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
 
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await limits.consume('anonymous', contextOf(req).address, POINTS.read)
+    await limits.consume('anonymous', contextOf(req).subject, POINTS.read)
     const { after } = readPageParameters(req.originalUrl, pageParameters)
     const token = String(req.params.token)
     const found = await findSharedBoard(db, token)

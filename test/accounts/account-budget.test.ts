@@ -36,10 +36,21 @@ test('all keys of an account share one budget, over HTTP and MCP, and a new key 
   expect((await api.call('/api/mcp', { ...tools, key: third.key })).status).toBe(429)
 })
 
-test('the pages draw on the same budget and show what is left of it', async () => {
+test('the pages draw on the same budget, wherever they come from, and show what is left of it', async () => {
   const { api } = visitor
   const { cookie } = await visitor.signIn('pages@example.org')
-  const page = await api.call('/keys', { headers: { cookie } })
+  const usedUp = { 'x-forwarded-for': '198.51.100.7', accept: 'text/html' }
+  const status = async (path: string, given: string) =>
+    (await api.call(path, { headers: { ...usedUp, cookie: given } })).status
+  for (let n = 0; n < 6; n++) await api.call(`/nothing/${n}`, { headers: usedUp })
+  for (const path of ['/nothing', '/privacy', '/keys'])
+    expect([path, await status(path, ''), await status(path, cookie.replace(/.{5}$/, 'AAAAA'))]).toEqual([
+      path,
+      429,
+      429,
+    ])
+  expect([await status('/nothing', cookie), await status('/privacy', cookie)]).toEqual([404, 200])
+  const page = await api.call('/keys', { headers: { ...usedUp, cookie } })
   expect(page.text).toContain('1 of 12 points')
   const token = /name="form" value="([^"]+)"/.exec(page.text)![1]!
   const create = () =>
