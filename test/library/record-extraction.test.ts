@@ -93,5 +93,15 @@ test(
     const columns = Object.keys(getTableColumns(frames)) as (keyof FrameRow)[]
     const unchanged = columns.filter((column) => JSON.stringify(before![column]) === JSON.stringify(after![column]))
     expect(unchanged.filter((column) => !KEPT.includes(column))).toEqual([])
+
+    // The same picture, measured by a later version.
+    await db.update(videos).set({ status: 'ready' }).where(eq(videos.id, 'video'))
+    const again = await retryVideo(db, 'video', { again: true })
+    const { imageSha256, kind, reason, rest, loop } = extractionOf(2).frames[0]!
+    const measured = { ...extractionOf(1).frames[0]!, imageSha256, kind, reason, rest, loop }
+    const extraction = { ...extractionOf(2), frames: [measured] }
+    await recordExtraction(db, { id: 'video', revision: again.revision, extraction, annotator: 'a@1' })
+    const { palette, luma, tone, sharpness, phash } = measured
+    expect((await db.select().from(frames))[0]).toMatchObject({ palette, luma, tone, sharpness, phash, imageSha256 })
   },
 )

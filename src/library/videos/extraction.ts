@@ -115,10 +115,6 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
       .onConflictDoUpdate({
         target: frames.id,
         set: overwritten(),
-        setWhere: sql`frames.image_sha256 <> excluded.image_sha256
-          or frames.kind <> excluded.kind or frames.reason <> excluded.reason
-          or frames.rest is distinct from excluded.rest
-          or frames.loop_key is distinct from excluded.loop_key`,
       })
 }
 
