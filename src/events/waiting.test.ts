@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { createOutage, createPoller } from './waiting.ts'
 
@@ -42,5 +43,6 @@ test('new events do not shorten the pause between two attempts; hurry and the st
     else stop.abort()
     await pause
     await poller.pause(how === 'stop' ? 2 ** 30 : 0)
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([])
   }
 })

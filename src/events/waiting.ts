@@ -17,6 +17,7 @@ export function createPoller(stop: AbortSignal): Poller {
   let endWait: (() => void) | undefined
   let endPause: (() => void) | undefined
   let pending = false
+  // It listens to the stop only while it waits: many pollers share one signal that outlives them.
   const poller: Poller = {
     wake() {
       pending = true
@@ -34,29 +35,31 @@ export function createPoller(stop: AbortSignal): Poller {
     async wait(ms) {
       if (pending || stop.aborted) return
       await new Promise<void>((resolve) => {
-        endWait = resolveAfter(ms, resolve)
+        endWait = resolveAfter(ms, stop, resolve)
       })
       endWait = undefined
     },
     async pause(ms) {
       if (stop.aborted) return
       await new Promise<void>((resolve) => {
-        endPause = resolveAfter(ms, resolve)
+        endPause = resolveAfter(ms, stop, resolve)
       })
       endPause = undefined
     },
   }
-  stop.addEventListener('abort', () => poller.hurry(), { once: true })
   return poller
 }
 
-/** Calls `resolve` after `ms`. Returns a function that calls it at once. */
-function resolveAfter(ms: number, resolve: () => void): () => void {
-  const timer = setTimeout(resolve, ms)
-  return () => {
+/** Calls `resolve` after `ms` or at the stop. Returns a function that calls it at once. */
+function resolveAfter(ms: number, stop: AbortSignal, resolve: () => void): () => void {
+  const end = () => {
     clearTimeout(timer)
+    stop.removeEventListener('abort', end)
     resolve()
   }
+  const timer = setTimeout(end, ms)
+  stop.addEventListener('abort', end, { once: true })
+  return end
 }
 
 interface OutageFields {
