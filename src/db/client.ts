@@ -108,8 +108,8 @@ export function inTransactionOf<T>(accountId: string, db: DbOrTx, act: (tx: Tx) 
   return '$client' in db ? (db as Db).transactionOf(accountId, act) : act(db)
 }
 
-/** 53100: the disk of PostgreSQL is full. */
-const SQL_STATES = /^(57P0[123]|08\w{3}|53[13]00|25P03)$/
+/** Stops and lost connections; full disk, memory or connections; failed reads; timeouts; deadlocks and conflicts. */
+const SQL_STATES = /^(57P0[123]|08\w{3}|53[123]00|58030|25P03|57014|40P01|40001)$/
 const CODES = /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|(HOST|NET)(UNREACH|DOWN))|EAI_AGAIN)$/
 /** Errors of pg and ioredis that carry no code. */
 const MESSAGES = [

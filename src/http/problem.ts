@@ -63,12 +63,12 @@ export function toAppError(error: unknown): AppError {
     new AppError('unavailable', message, { retryAfterSec, cause: error })
   if (sqlStateOf(error, DISK_FULL))
     return unavailable('The disk of the service is full, so nothing can be changed now. Try again later.', 60)
-  if (isConnectionLoss(error))
-    return unavailable('The service cannot reach its database or storage. Try again in a few seconds.', 5)
   if (sqlStateOf(error, STATEMENT_TIMEOUT))
     return unavailable('The query took too long. Ask for less at once, or try again.', 5)
-  if (sqlStateOf(error, LOCK_TIMEOUT))
+  if (sqlStateOf(error, LOCKED))
     return unavailable('Other requests are changing the same thing. Try again in a second.', 1)
+  if (isConnectionLoss(error))
+    return unavailable('The service cannot reach its database or storage. Try again in a few seconds.', 5)
   return new AppError(
     'internal',
     'Something went wrong on our side. The X-Request-Id of this response helps us find it.',
@@ -96,7 +96,7 @@ const LISTED: Readonly<Record<string, string>> = {
 const MAX_FAULTS = 20
 const UNSTORABLE_TEXT = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
-const LOCK_TIMEOUT = ['55P03']
+const LOCKED = ['55P03', '40P01', '40001']
 const DISK_FULL = ['53100', 'ENOSPC', 'EDQUOT']
 
 function sqlStateOf(error: unknown, states: readonly string[]): boolean {

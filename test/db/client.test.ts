@@ -54,6 +54,20 @@ test('a network without a way to PostgreSQL, and a full disk of PostgreSQL, are 
       .catch((error: unknown) => error)
     expect(isConnectionLoss(full)).toBe(true)
     expect(toAppError(full).message).toMatch(/disk of the service is full/)
+    for (const [state, told] of [
+      ['53200', 'cannot reach its database'],
+      ['58030', 'cannot reach its database'],
+      ['57014', 'took too long'],
+      ['40P01', 'changing the same thing'],
+      ['40001', 'changing the same thing'],
+    ] as const) {
+      const error = await db.execute(sql.raw(`do $$ begin raise sqlstate '${state}'; end $$`)).catch((one) => one)
+      expect([state, isConnectionLoss(error), toAppError(error).message]).toEqual([
+        state,
+        true,
+        expect.stringContaining(told),
+      ])
+    }
   } finally {
     await Promise.all([away.$client.end(), db.$client.end()])
   }
