@@ -222,6 +222,7 @@ describe('a board, as over HTTP', () => {
     const first = await call('create_board', { name: 'Twins' }, bearer)
     const same = await call('create_board', { name: 'Twins' }, bearer)
     expect(same.structuredContent).toMatchObject({ created: false, board: { id: first.structuredContent.board.id } })
+    expect((await call('create_board', { name: 'tWINS' }, bearer)).structuredContent).toEqual(same.structuredContent)
     const second = await call('create_board', { name: 'Twins', another: true }, bearer)
     expect(second.structuredContent.created).toBe(true)
     expect(second.structuredContent.board.id).not.toBe(first.structuredContent.board.id)
@@ -244,6 +245,8 @@ describe('one budget with HTTP', () => {
     const start = await left('list_techniques', {})
     expect(await left('search_frames', { query: 'dark' })).toBe(start - 2)
     expect(await left('create_board', { name: 'B' })).toBe(start - 7)
+    const taken = await post(service.mcp, { jsonrpc: '2.0', method: 'notifications/initialized' }, bearer)
+    expect([taken.status, taken.headers.ratelimit]).toEqual([202, expect.stringContaining(`r=${start - 8}`)])
   })
 
   test('counts and deep pages cost more where the answer is not in memory, as over HTTP', async () => {

@@ -97,8 +97,8 @@ export async function listBoardChoices(
 }
 
 /**
- * The account's first board of this name, created if there is none. Of two concurrent calls the second finds the
- * first's.
+ * The account's first board of this name, in the same letter case or else in another; created if there is none. Of two
+ * concurrent calls the second finds the first's.
  * @throws AppError as createBoard.
  */
 export async function ensureBoard(
@@ -110,7 +110,8 @@ export async function ensureBoard(
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     const { rows } = await tx.execute<BoardRow>(sql`
       select ${boardColumns} from boards b
-       where b.account_id = ${accountId} and b.name = ${name} and ${PRESENT} order by b.created_at, b.id limit 1`)
+       where b.account_id = ${accountId} and lower(b.name) = lower(${name}) and ${PRESENT}
+       order by b.name <> ${name}, b.created_at, b.id limit 1`)
     if (rows[0]) return { board: toBoard(rows[0]), created: false }
     return { board: await createBoard(tx, { accountId, name }), created: true }
   })
