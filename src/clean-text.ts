@@ -3,9 +3,12 @@
  * NUL, and direction marks turn the text beside them.
  */
 
+/** U+2800 is the braille pattern without dots. */
+const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
+
 /**
  * One line: NFC, without control characters, direction marks and lone surrogates, one space between words. It is cut at
- * `most`, and not within a surrogate pair.
+ * `most`, and not within a surrogate pair. A text of invisible characters alone is empty.
  */
 export function cleanText(value: string, most = Number.POSITIVE_INFINITY): string {
   const text = value
@@ -14,6 +17,7 @@ export function cleanText(value: string, most = Number.POSITIVE_INFINITY): strin
     .replace(/[\s\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, ' ')
     .trim()
     .slice(0, most)
+  if (!VISIBLE.test(text)) return ''
   return text.isWellFormed() ? text : text.slice(0, -1)
 }
 

@@ -97,7 +97,7 @@ describe('beyond the specification', () => {
     ])
     const renamed = await api.call(at, { method: 'PATCH', key, body: { name: 'y' } })
     expect(renamed.json.board).toMatchObject({ id, name: 'y', item_count: 2 })
-    for (const body of [{ name: '' }, { name: 'a\u0007b' }, { name: 'x'.repeat(121) }, {}])
+    for (const body of [{ name: '' }, { name: 'a\u0007b' }, { name: '\u2060\u200b' }, { name: 'x'.repeat(121) }, {}])
       expect((await api.call(at, { method: 'PATCH', key, body })).status).toBe(400)
     expect((await put(b, { position: -1 })).status).toBe(400)
     expect((await api.call(`${at}/frames`, { method: 'POST', key, body: { frameIds: [] } })).status).toBe(400)
