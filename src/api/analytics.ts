@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Endpoint, endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
 import { dayParameter, NAMES, namedShape, readReport, toReportCsv } from '../views/analytics.ts'
 import { limitUpTo } from '../views/parameters.ts'
@@ -29,6 +29,7 @@ function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
       answer: answerOf(figure).meta({ id: title }),
       alternatives: ['text/csv'],
       scope: 'events:read',
+      cost: { points: OPERATOR_POINTS.report },
     },
     async (deps: AnalyticsDeps, { query: { format, ...query }, charge, res }) => {
       const report = await readReport(deps, figure, { limit: LIMIT.default, ...query })

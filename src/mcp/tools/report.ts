@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
 import { quote } from '../present.ts'
@@ -24,7 +24,7 @@ export function report(deps: AccountToolDeps): Tool {
       'What was saved, and searched for: without a result, or with a weak one. ' +
       'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
-    points: POINTS.read,
+    points: OPERATOR_POINTS.report,
     scope: 'events:read',
     input: z.strictObject({
       of: z.enum(subjects).default('saves'),
