@@ -227,6 +227,11 @@ export const field = {
     }
   }),
   flag: sent.transform((given) => textsOf(given).length > 0),
+  /** Must be sent: 1 or 0. */
+  choice: sent
+    .transform((given) => textsOf(given)[0])
+    .pipe(z.enum(['0', '1']))
+    .transform((given) => given === '1'),
   list: sent.transform((given) => [...new Set(textsOf(given))].filter((one) => one !== '')),
 }
 

@@ -85,6 +85,32 @@ test('a page that asks before a deed costs a read of each video, the deed a writ
   expect(await price({ sure: '1' })).toEqual([409, 10])
 })
 
+test('a report costs four points and more for its rows, through the API and as a tool', async () => {
+  const { key, left } = await openPayer('reports@example.org', 'operator')
+  const params = { name: 'report', arguments: { of: 'activity' } }
+  for (const [path, more] of [
+    ['/api/analytics/activity', {}],
+    ['/api/mcp', { method: 'POST', body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } }],
+  ] as const) {
+    const before = await left()
+    expect([path, (await api.call(path, { key, ...more })).status]).toEqual([path, 200])
+    expect([path, before - (await left()) - 5]).toEqual([path, 4])
+  }
+})
+
+test('a switch of an operator that is sent without its value changes nothing', async () => {
+  const { account } = await openPayer('disabled@example.org')
+  const { cookie, token } = await openPayer('switches@example.org', 'operator')
+  const post = async (fields: FormFields) =>
+    (await api.call(`/web/accounts/${account.id}/disable`, form({ form: token, ...fields }, { cookie }))).status
+  const isDisabled = async () =>
+    (await api.db.$client.query('select disabled_at from accounts where id = $1', [account.id])).rows[0].disabled_at !==
+    null
+  expect([await post({ disabled: '1' }), await isDisabled()]).toEqual([303, true])
+  expect([await post({}), await post({ disabled: 'x' }), await isDisabled()]).toEqual([400, 400, true])
+  expect([await post({ disabled: '0' }), await isDisabled()]).toEqual([303, false])
+})
+
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
   const { cookie } = await visitor.signIn('exports@example.org')
   const get = (path: string) => api.call(path, { headers: { cookie } })

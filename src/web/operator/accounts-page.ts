@@ -54,12 +54,11 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
   const access = {
     path: '/web/accounts/:id/disable',
     who: 'operator',
-    body: z.object({ disabled: field.text }),
+    body: z.object({ disabled: field.choice }),
   } as const
   actions.action(access, async ({ visitor, body, param }) => {
-    const disabled = body.disabled === '1'
-    await setDisabled(db, { accountId: param('id'), disabled, by: visitor.account.id })
-    return { json: { disabled }, to: '/operator/accounts' }
+    await setDisabled(db, { accountId: param('id'), ...body, by: visitor.account.id })
+    return { json: body, to: '/operator/accounts' }
   })
 
   const share = { path: '/web/shares/end', who: 'operator', body: z.object({ link: field.text }) } as const

@@ -116,11 +116,10 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
   })
 
-  const Retire = z.object({ retired: field.text })
+  const Retire = z.object({ retired: field.choice })
   actions.action({ path: '/web/techniques/:slug/retire', who, body: Retire }, async ({ body, param }) => {
-    const retired = body.retired === '1'
-    await patchTechnique(db, param('slug'), { retired })
-    return { json: { retired }, to: `/operator/techniques/${param('slug')}` }
+    await patchTechnique(db, param('slug'), body)
+    return { json: body, to: `/operator/techniques/${param('slug')}` }
   })
 
   actions.action(
