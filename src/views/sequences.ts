@@ -60,15 +60,15 @@ export function toSequenceQuery(
 }
 
 function readStep(part: string): Omit<SequenceStep, 'withinSec'> {
-  const given: Record<string, string | string[]> = {}
+  const given = new Map<string, string | string[]>()
   for (const term of part.split(',')) {
     const at = term.indexOf('.')
     const [name, value] = [term.slice(0, at).trim(), term.slice(at + 1).trim()]
     if (at < 1 || value === '') throw wrong(`"${term.slice(0, 60)}" is no step`)
-    if (Object.hasOwn(given, name)) throw wrong(`${name} stands twice in a step: join its values by !`)
-    given[name] = name === 'q' ? value : value.split('!')
+    if (given.has(name)) throw wrong(`${name} stands twice in a step: join its values by !`)
+    given.set(name, name === 'q' ? value : value.split('!'))
   }
-  return toStep(given)
+  return toStep(Object.fromEntries(given))
 }
 
 /** A step by its filters; `q` holds words. @throws AppError invalid_request with what is allowed */

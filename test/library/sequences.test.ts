@@ -116,6 +116,7 @@ test.each([
   ['3s~subject.ui', /between two steps/],
   ['subject.card~subject.ui', /^seq: subject "card" is not allowed; it must be one of presenter, ui, .*text-card/],
   ['mood.dark~subject.ui', /no filter mood; subject, surface/],
+  ['__proto__.x~subject.ui', /no filter __proto__; subject, surface/],
   ['dark~subject.ui', /no step/],
   ['subject.ui,subject.logo~tone.dark', /join its values by !/],
 ])('seq=%s is refused with what is possible', async (seq, said) => {
