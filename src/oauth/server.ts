@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpen, limitOpenReads, type RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpen, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { createGrant, grantIdOf } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../library/accounts/keys.ts'
@@ -39,9 +39,7 @@ export interface AuthorizationServer {
   deny(req: Request, res: Response): Promise<void>
 }
 
-export interface AuthorizationServerOptions extends Omit<ProviderOptions, 'resource' | 'showError'> {
-  limits: RateLimits
-}
+export type AuthorizationServerOptions = Omit<ProviderOptions, 'resource' | 'showError'>
 
 /** Less than the days after which a new key signs. */
 const READ_KEYS_EVERY_MS = 24 * 60 * 60 * 1_000
@@ -158,11 +156,12 @@ function boundRequest(req: Request, _res: Response, next: NextFunction): void {
   next()
 }
 
-/** A client that names no scope asks for all that members have. */
+/** A client that names no scope of ours asks for all that members have. */
 function askForAll(req: Request, _res: Response, next: NextFunction): void {
   const url = new URL(req.url, 'http://localhost')
-  if (!url.searchParams.get('scope')) {
-    url.searchParams.set('scope', MEMBER_SCOPES.join(' '))
+  const asked = (url.searchParams.get('scope') ?? '').split(' ')
+  if (!SCOPES.some((scope) => asked.includes(scope))) {
+    url.searchParams.set('scope', [...asked, ...MEMBER_SCOPES].join(' ').trim())
     req.url = url.pathname + url.search
   }
   next()
@@ -223,6 +222,8 @@ async function describeRequest(
   const offered: readonly Scope[] = role === 'operator' ? [...MEMBER_SCOPES, ...OPERATOR_SCOPES] : MEMBER_SCOPES
   const asked = String(params.scope ?? '').split(' ')
   const scopes = offered.filter((scope) => asked.includes(scope))
+  if (scopes.length === 0)
+    throw new AppError('forbidden', 'The app asks only for what operators may allow. Ask one of them to connect it.')
   const isWeb = /^https?:$/.test(to.protocol)
   return {
     clientName: client.clientName ?? 'An app without a name',
@@ -230,6 +231,6 @@ async function describeRequest(
     returnsTo: isWeb ? to.host : to.protocol,
     toLoopback: isLoopbackReturn(to.href),
     returnOrigin: isWeb ? to.origin : to.protocol,
-    scopes: scopes.length > 0 ? scopes : MEMBER_SCOPES,
+    scopes,
   }
 }

@@ -308,11 +308,11 @@ describe('a consent', () => {
   })
 })
 
-test('a client that nobody let in is forgotten after 30 days, one that is used is not', async () => {
+test('a client that nobody let in is forgotten after a day, one that is used is not', async () => {
   const { db } = service.stores
   const used = await letIn(service, person)
   const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
-  await db.execute(sql`update oauth_records set created_at = created_at - interval '31 days' where kind = 'Client'`)
+  await db.execute(sql`update oauth_records set created_at = created_at - interval '25 hours' where kind = 'Client'`)
   await deleteExpired(db)
   const { rows } = await db.execute<{ id: string }>(
     sql`select payload ->> 'client_id' as id from oauth_records where kind = 'Client'`,

@@ -110,7 +110,7 @@ type Payload = Record<string, unknown>
 /** A refresh token that was used may be used once more within this time: two tabs of an app refresh at once. */
 const REFRESH_OVERLAP_SEC = 30
 /** A client that registered itself and was never let in is forgotten. */
-const UNUSED_CLIENT_DAYS = 30
+const UNUSED_CLIENT_DAYS = 1
 
 /**
  * Stores a record. The id is a secret, so that only its hash is kept. `lifetimeSec` absent: it does not expire.
