@@ -171,8 +171,10 @@ function toHeaders(headers: Readonly<Record<string, string>>) {
 }
 
 /** Headers of an error. */
-function errorHeaders(status: number): Record<string, string> {
+function errorHeaders(status: number, { idempotent }: Operation): Record<string, string> {
   if (status === 429) return { 'Retry-After': 'Seconds.', ...RATE_LIMIT }
+  if (status === 409 && idempotent)
+    return { 'Retry-After': 'Seconds, while the first request with this Idempotency-Key is running.' }
   return status === 503 ? { 'Retry-After': 'Seconds.' } : {}
 }
 
@@ -192,11 +194,12 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
       ...toHeaders({ ...headersOf(operation), 'Content-Range': 'Which bytes these are, and of how many.' }),
       content,
     }
-  for (const [status, description] of Object.entries(emptyAnswers)) responses[status] = { description }
+  for (const [status, description] of Object.entries(emptyAnswers))
+    responses[status] = { description, ...toHeaders(headersOf(operation)) }
   for (const status of errorsOf(operation))
     responses[String(status)] = {
       description: ERRORS[status]!,
-      ...toHeaders(errorHeaders(status)),
+      ...toHeaders(errorHeaders(status, operation)),
       content: { 'application/json': { schema: schemaOf(status, operation) } },
     }
   return responses
@@ -204,8 +207,8 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
 
 function schemaOf(status: number, { problem = Problem, plain }: Operation): z.ZodType {
   if (status === 401) return Unauthenticated
-  // A plain operation has a shape of its own for what it reports, not for a refusal.
-  return status === 408 || status === 431 || (plain && status === 429) ? Problem : problem
+  // A plain operation has a shape of its own for what it reports, not for a refusal, and no route answers a fault.
+  return [408, 431, 500].includes(status) || (plain && status === 429) ? Problem : problem
 }
 
 function errorsOf({ errors = [], ranges, plain, free, scope, body, otherBody, idempotent }: Operation): number[] {

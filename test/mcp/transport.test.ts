@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/mcp/tool.ts'
+import { readAnswer } from '../support/openapi.ts'
 import { call, expectError, list, openProtocolServer, type ProtocolServer } from './protocol-server.ts'
 import { listen, post, send } from './support.ts'
 
@@ -106,8 +107,8 @@ test.each([
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(list()),
   })
-  const text = await answer.text()
-  expect([answer.status, JSON.parse(text).code]).toEqual([500, 'internal'])
+  const { status, json, text } = await readAnswer('POST', '/api/mcp', answer)
+  expect([status, json.code]).toEqual([500, 'internal'])
   expect(text).not.toContain('secret')
 })
 

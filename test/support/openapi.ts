@@ -45,9 +45,10 @@ export function holdAnswer(method: string, path: string, { status, headers, text
   }
   const response = operation.responses[status]
   if (!response) fail(`does not document ${status}`)
-  if (!response || text === '') return
-  for (const name of ['ETag', 'Location', 'Link', 'RateLimit'])
-    if (headers.has(name) && status < 300 && !response.headers?.[name]) fail(`does not document ${name} of ${status}`)
+  if (!response) return
+  for (const name of status < 300 ? ['ETag', 'Location', 'Link', 'RateLimit', 'Retry-After'] : ['Retry-After'])
+    if (headers.has(name) && !response.headers?.[name]) fail(`does not document ${name} of ${status}`)
+  if (text === '') return
   const [type = ''] = (headers.get('content-type') ?? '').split(';')
   if (!response.content?.[type]) fail(`does not document ${type} of ${status}`)
   if (type !== 'application/json') return
