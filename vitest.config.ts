@@ -21,6 +21,8 @@ const PROCESS = [
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Sources run as Node runs them in production. Nothing is transformed, and compiled code is kept between starts.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Many tests wait for another process: one worker more than there are cores keeps the machine busy.
     maxWorkers: Math.min(availableParallelism() + 1, 5),
     // No test asserts a time: these end what hangs, also on a machine that has other work.
@@ -57,7 +59,16 @@ export default defineConfig({
         extends: true,
         test: { name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'] },
       },
-      { extends: true, test: { name: 'process', include: PROCESS, ...stores } },
+      {
+        extends: true,
+        test: {
+          name: 'process',
+          include: PROCESS,
+          isolate: false,
+          setupFiles: 'test/support/leftovers.setup.ts',
+          ...stores,
+        },
+      },
     ],
   },
 })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import type { Caller } from '../../src/library/accounts/keys.ts'
 import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
@@ -15,14 +15,16 @@ let stores: Stores
 const dataDir = mkdtempSync(join(tmpdir(), 'frames-cli-'))
 beforeAll(async () => {
   stores = await openStores()
-  Object.assign(process.env, {
+  const settings = {
     DATA_DIR: dataDir,
     DATABASE_URL: stores.databaseUrl,
     REDIS_URL: stores.redisUrl,
     PUBLIC_URL: 'https://frames.example',
-  })
+  }
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
 })
 afterAll(async () => {
+  vi.unstubAllEnvs()
   rmSync(dataDir, { recursive: true, force: true })
   await stores[Symbol.asyncDispose]()
 })

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listRoutes } from '../../src/http/routes.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { openPictureSigner } from '../../src/server/members-only.ts'
+import { addVideo, openScripted, scriptedAnnotator } from '../library/support.ts'
 import { postModern } from '../mcp/support.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
@@ -31,8 +31,11 @@ const OPEN = [
 let service: Service
 let visitor: PageVisitor
 beforeAll(async () => {
-  service = await openService({ env: { READS: 'members' } })
-  await service.upload(await readFile(new URL('../../samples/relay-launch.mp4', import.meta.url)))
+  service = await openScripted(
+    scriptedAnnotator('scripted@1', () => ({})),
+    { env: { READS: 'members' } },
+  )
+  await addVideo(service, 6)
   await service.drain()
   visitor = await openPageVisitor({ env: { READS: 'members' } })
 })

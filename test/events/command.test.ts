@@ -7,12 +7,11 @@ import { appendEvent } from '../../src/events/append.ts'
 import type { StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { createLogger } from '../../src/logger.ts'
-import { frames } from '../library/support.ts'
+import { frames, startFrames } from '../library/support.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
-// Every command is a process of its own.
 vi.setConfig({ testTimeout: 600_000 })
 
 const logger = createLogger({ level: 'error' }, { write: () => undefined })
@@ -103,7 +102,7 @@ test('a compressed export is gzip of the same bytes', async () => {
 })
 
 test('follow prints each event when it is committed, and ends in order', async () => {
-  const command = run('--follow', '--json')
+  const command = startFrames(service, inject('redisUrl'), ['events', '--follow', '--json'], env)
   // The connection of the reader says that it has begun.
   await until(async () => {
     const { rows } = await service.stores.db.$client.query(

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { retryVideo } from '../../src/library/videos/lifecycle.ts'
-import { frames, openScripted, scriptedAnnotator } from '../library/support.ts'
+import { openScripted, scriptedAnnotator, startFrames } from '../library/support.ts'
 import type { Service } from '../support/service.ts'
 
 /** A file system of 64 MB for the library alone. */
@@ -59,7 +59,7 @@ describe.skipIf(!mounted)('a full disk', () => {
     const film = join(tmpdir(), `${disk.split('/').at(-1)}.mp4`)
     // Enough of an MP4 to be taken for one.
     writeFileSync(film, Buffer.concat([Buffer.from('\0\0\0\u0018ftypisom'), Buffer.alloc(200)]))
-    const added = await frames(service, service.stores.redisUrl, ['add', film])
+    const added = await startFrames(service, service.stores.redisUrl, ['add', film])
     rmSync(film)
     expect(added).toMatchObject({ code: 1, stdout: expect.stringMatching(/The disk of the library is full/) })
     expect(files()).toEqual(before)

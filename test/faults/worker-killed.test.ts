@@ -91,7 +91,8 @@ test('SIGTERM hands work back: the worker goes in time and no attempt is counted
   await withLibrary(async (library) => {
     const worker = launchWorker(library)
     await worker.working
-    for (const path of clips.paths) await addVideo(library, path)
+    const some = clips.paths.slice(0, 3)
+    for (const path of some) await addVideo(library, path)
     await until(async () => {
       const { rows } = await library.db.execute(sql`select 1 from videos where status = 'extracting'`)
       return rows.length > 0
@@ -104,8 +105,7 @@ test('SIGTERM hands work back: the worker goes in time and no attempt is counted
     await settled(library)
     successor.child.kill('SIGTERM')
     await successor.ended
-    const outcome = await outcomeOf(library)
-    expectWhole(outcome, VIDEOS)
+    expectWhole(await outcomeOf(library), some.length)
   })
 })
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-const sample = await readFile(new URL('../../samples/relay-launch.mp4', import.meta.url))
+const sample = await readFile(new URL('../../samples/coffee-pour.mp4', import.meta.url))
 
 test('an uploaded video becomes a searchable wall, its images are served, and a second upload changes nothing', {
   timeout: 600_000,

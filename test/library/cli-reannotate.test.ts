@@ -8,7 +8,6 @@ import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, values } from './support.ts'
 
-// Every command is a process of its own.
 vi.setConfig({ testTimeout: 600_000 })
 
 /** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */

@@ -8,7 +8,7 @@ import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { addVideo, extractFromNumber, FILM_HEAD, frames, openScripted, scriptedAnnotator } from './support.ts'
+import { addVideo, extractFromNumber, FILM_HEAD, openScripted, scriptedAnnotator, startFrames } from './support.ts'
 
 // Every command is a process of its own.
 vi.setConfig({ testTimeout: 600_000 })
@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 600_000 })
 /** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */
 const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/11`
 let service: Service
-const run = (...args: string[]) => frames(service, redisUrl, args)
+const run = (...args: string[]) => startFrames(service, redisUrl, args)
 beforeAll(async () => {
   const redis = new Redis(redisUrl)
   await redis.flushdb()
@@ -76,7 +76,7 @@ test('add --wait prints a line for each state in a pipe, and Ctrl-C says that th
   expect(lines.at(-1)).toMatch(/ {2}ready {2}2 frames {2}waited$/)
   expect(new Set(lines.map((line) => line.split('  ')[1])).size).toBe(lines.length)
   await run('pause')
-  const stopped = frames(service, redisUrl, ['add', await file('later.mp4', '2\nlater'), '--wait'])
+  const stopped = startFrames(service, redisUrl, ['add', await file('later.mp4', '2\nlater'), '--wait'])
   await until(() => stopped.child.stdout !== null && stopped.seen().includes('queued'))
   stopped.child.kill('SIGINT')
   expect(await stopped).toMatchObject({

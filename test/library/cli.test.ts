@@ -21,7 +21,6 @@ import {
   videoRow,
 } from './support.ts'
 
-// Every command is a process of its own.
 vi.setConfig({ testTimeout: 600_000 })
 
 /** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */

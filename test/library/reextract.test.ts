@@ -8,7 +8,7 @@ import { EXTRACTION_VERSION } from '../../src/video/shots/detector.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, videoRow } from './support.ts'
 
-// Every command is a process of its own, and it decodes a film.
+// It decodes a film.
 vi.setConfig({ testTimeout: 600_000 })
 
 const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/10`

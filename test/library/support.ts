@@ -11,6 +11,7 @@ import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
+import { runHere } from '../support/command-line.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -213,8 +214,6 @@ export interface CommandResult {
   json: any
 }
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
-
 /** A command that runs: resolves when it ends. */
 export interface RunningCommand extends Promise<CommandResult> {
   child: ChildProcess
@@ -222,22 +221,43 @@ export interface RunningCommand extends Promise<CommandResult> {
   seen(): string
 }
 
-/** The real command line over the service's stores. */
-export function frames(
-  service: { stores: Pick<Stores, 'databaseUrl'>; config: Pick<Config, 'dataDir'> },
+type Over = { stores: Pick<Stores, 'databaseUrl'>; config: Pick<Config, 'dataDir'> }
+const settingsOf = ({ stores, config }: Over, redisUrl: string, env: Record<string, string>) => ({
+  DATABASE_URL: stores.databaseUrl,
+  REDIS_URL: redisUrl,
+  DATA_DIR: config.dataDir,
+  ...env,
+})
+
+/** A command over the service's stores, in this process. It is the only one of its time. */
+export async function frames(
+  service: Over,
+  redisUrl: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<CommandResult> {
+  const settings = settingsOf(service, redisUrl, env)
+  const before = { ...process.env }
+  Object.assign(process.env, settings)
+  try {
+    const { code, out: stdout, err: stderr } = await runHere(...args)
+    return { code, stdout, stderr, json: jsonOf(stdout) }
+  } finally {
+    for (const name of Object.keys(settings)) delete process.env[name]
+    Object.assign(process.env, before)
+  }
+}
+
+/** The same command as a process of its own. */
+export function startFrames(
+  service: Over,
   redisUrl: string,
   args: readonly string[],
   env: Record<string, string> = {},
 ): RunningCommand {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: {
-      PATH: process.env.PATH,
-      ...NODE_SETTINGS,
-      DATABASE_URL: service.stores.databaseUrl,
-      REDIS_URL: redisUrl,
-      DATA_DIR: service.config.dataDir,
-      ...env,
-    },
+  const cli = new URL('../../src/cli.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [cli, ...args], {
+    env: { PATH: process.env.PATH, ...NODE_SETTINGS, ...settingsOf(service, redisUrl, env) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { stdout: '', stderr: '' }
@@ -246,15 +266,16 @@ export function frames(
       said[stream] += text
     })
   const ended = new Promise<CommandResult>((resolve) => {
-    child.once('close', (code) => {
-      let json: unknown
-      try {
-        json = JSON.parse(said.stdout)
-      } catch {
-        // Not every answer is meant for a program.
-      }
-      resolve({ code: code ?? 1, ...said, json })
-    })
+    child.once('close', (code) => resolve({ code: code ?? 1, ...said, json: jsonOf(said.stdout) }))
   })
   return Object.assign(ended, { child, seen: () => said.stdout })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Not every answer is meant for a program.
+    return undefined
+  }
 }

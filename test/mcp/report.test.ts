@@ -104,8 +104,8 @@ test('is for operators, and says how each figure is split', async () => {
   expect((await call('report', {}, bearer))._meta.code).toBe('forbidden')
   const refused = await call('report', { of: 'model', by: 'frame' }, operator)
   expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('by: model are split by day, model.')])
-  for (const of of ['activity', 'videos', 'stages', 'model'])
-    expect((await call('report', { of }, operator)).isError, of).toBeUndefined()
+  for (const figures of ['activity', 'videos', 'stages', 'model'])
+    expect((await call('report', { of: figures }, operator)).isError, figures).toBeUndefined()
 })
 
 test('what strangers searched for stays within its quotation', async () => {

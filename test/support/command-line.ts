@@ -7,20 +7,31 @@ export interface Said {
   err: string
 }
 
+const STREAMS = { out: process.stdout, err: process.stderr } as const
+
 /** A command in this process: starting one for each would be most of the test. Its settings are the process’s own. */
 export async function runHere(...args: string[]): Promise<Said> {
-  const said = { out: '', err: '' }
-  const spies = (['out', 'err'] as const).map((to) =>
-    vi.spyOn(process[`std${to}`], 'write').mockImplementation((text) => {
-      said[to] += text
+  const said: Record<keyof typeof STREAMS, Buffer[]> = { out: [], err: [] }
+  const restore = (['out', 'err'] as const).map((to) => {
+    const listeners = STREAMS[to].listeners('error')
+    const spy = vi.spyOn(STREAMS[to], 'write').mockImplementation((piece, ...rest) => {
+      said[to].push(Buffer.from(piece as string))
+      const written = rest.at(-1) as unknown
+      if (typeof written === 'function') process.nextTick(written as () => void)
       return true
-    }),
-  )
+    })
+    return () => {
+      spy.mockRestore()
+      for (const one of STREAMS[to].listeners('error'))
+        if (!listeners.includes(one)) STREAMS[to].off('error', one as () => void)
+    }
+  })
   try {
     await runCommandLine(args)
-    return { code: Number(process.exitCode ?? 0), ...said }
+    const [out, err] = [Buffer.concat(said.out).toString(), Buffer.concat(said.err).toString()]
+    return { code: Number(process.exitCode ?? 0), out, err }
   } finally {
     process.exitCode = undefined
-    for (const spy of spies) spy.mockRestore()
+    for (const one of restore) one()
   }
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { openCipher } from '../../src/webhooks/secrets.ts'
 import { runHere } from '../support/command-line.ts'
 import { openStores } from '../support/stores.ts'
@@ -14,13 +14,16 @@ const dataDir = mkdtempSync(join(tmpdir(), 'frames-cli-'))
 beforeAll(async () => {
   stage = await openStage({ clock: undefined })
   receiver = await openWebhookReceiver()
-  Object.assign(process.env, {
+})
+beforeEach(() => {
+  const settings = {
     DATA_DIR: dataDir,
     DATABASE_URL: stage.stores.databaseUrl,
     REDIS_URL: stage.stores.redisUrl,
     PUBLIC_URL: 'https://frames.example',
     WEBHOOK_ALLOW_PRIVATE: '1',
-  })
+  }
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
 })
 afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
