@@ -28,7 +28,7 @@ export default defineConfig({
     // No test asserts a time: these end what hangs, also on a machine that has other work.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 60_000, interval: 20 } },
+    expect: { poll: { timeout: 240_000, interval: 20 } },
     sequence: { sequencer: SlowestFirst },
     reporters: ['default', './test/support/closing-line.ts'],
     projects: [

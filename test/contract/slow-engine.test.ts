@@ -125,7 +125,7 @@ describe.each([
       expect(seen.slice(1)).toEqual(['postgres', 'postgres'])
     }
     proxy.release()
-    await expect.poll(ask, { timeout: 40_000, interval: 200 }).toBe('meilisearch')
+    await expect.poll(ask, { interval: 200 }).toBe('meilisearch')
   })
 
   test.skipIf(reason !== undefined)('a reset of a kept connection makes nobody leave the engine', async () => {

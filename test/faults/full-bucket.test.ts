@@ -82,7 +82,7 @@ test('a video waits while the bucket is full, no attempt counts, and is ready wh
   await queue.resume()
   const waits = () => logs.filter((line) => line.includes('the bucket is full')).length
   for (let n = 1; n <= 2; n++) {
-    await expect.poll(waits, { timeout: 60_000 }).toBe(n)
+    await expect.poll(waits).toBeGreaterThanOrEqual(n)
     // Refunded after the attempt began.
     await expect.poll(() => videoRow(service, id)).toMatchObject({ failure_code: null, attempts: 0 })
     // The job goes back to its queue last.
@@ -91,6 +91,6 @@ test('a video waits while the bucket is full, no attempt counts, and is ready wh
     // What `frames resume` does.
     await queue.removeRateLimitKey()
   }
-  await expect.poll(async () => (await videoRow(service, id))?.status, { timeout: 60_000 }).toBe('ready')
+  await expect.poll(async () => (await videoRow(service, id))?.status).toBe('ready')
   await queues[Symbol.asyncDispose]()
-}, 180_000)
+})

@@ -79,7 +79,7 @@ describe.skipIf(!mounted)('a full disk', () => {
     expect((await upload()).status).toBe(503)
 
     rmSync(filler)
-    await expect.poll(status, { timeout: 60_000 }).toBe('ready')
+    await expect.poll(status).toBe('ready')
     const accepted = await upload()
     expect(accepted.status).toBe(202)
     await accepted.arrayBuffer()

@@ -240,7 +240,7 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
         const seen = [...document.images].filter((image) => image.getBoundingClientRect().top < innerHeight)
         return seen.filter((image) => !image.complete || image.naturalWidth === 0).length
       })
-    await expect.poll(missing, { timeout: 30_000 }).toBe(0)
+    await expect.poll(missing).toBe(0)
     expect(refused.size).toBe(4)
     await page.context().close()
     expect(browser.faults.splice(0)).toHaveLength(4)

@@ -42,6 +42,8 @@ export async function openBrowser(origin: string): Promise<TestBrowser> {
     async open(options = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
       contexts.push(context)
+      // It ends what hangs, also on a machine that has other work.
+      context.setDefaultTimeout(240_000)
       const page = await context.newPage()
       page.on('pageerror', (error) => faults.push(error.message))
       page.on('dialog', (dialog) => {

@@ -44,7 +44,7 @@ export async function openStores(): Promise<Stores> {
 export async function untilReadable(db: Db): Promise<void> {
   const hidden = 'select 1 from events where xid >= event_log_horizon() limit 1'
   await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), {
-    timeout: 120_000,
+    timeout: 240_000,
     interval: 20,
   })
 }

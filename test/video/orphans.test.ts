@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { usersOf } from './users-of.ts'
 
 test.skipIf(process.platform !== 'linux')(
@@ -54,7 +54,7 @@ await extractInChild({
       const [[, signal], working] = await Promise.all([once(parent, 'exit'), text(parent.stdout)])
       expect(signal).toBe('SIGKILL')
       expect(Number(working)).toBeGreaterThan(0)
-      await vi.waitFor(() => expect(usersOf(file)).toEqual([]), { timeout: 60_000 })
+      await expect.poll(() => usersOf(file)).toEqual([])
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -85,7 +85,7 @@ test('time-out and abort end the program and what it started', async () => {
   const script = 'sleep 600 & echo $! > child; wait'
   const slow = options(program(script), { timeoutMs: 300 })
   const child = await ranOut(slow)
-  await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 30_000 })
+  await expect.poll(() => isAlive(child)).toBe(false)
   const stop = new AbortController()
   const aborted = fetchWithYtDlp(URL, options(program('echo started; sleep 600'), { signal: stop.signal }))
   stop.abort(new Error('enough'))

@@ -46,7 +46,7 @@ async function annotate(...frames: FrameToAnnotate[]): Promise<FrameAnnotation[]
 const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) =>
   annotation?.values[attribute]?.value
 
-describe('without a model', { timeout: 180_000 }, () => {
+describe('without a model', () => {
   test('a text card is named, read and described', async () => {
     const [card] = await annotate(toFrame('a', await fixture('text-card')))
     expect(card?.status).toBe('annotated')
