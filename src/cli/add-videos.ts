@@ -145,12 +145,14 @@ function toOutcomeLine({ source, line, entry, video, created, error }: Outcome):
 }
 
 /** Waits for the videos that were added, and keeps in the outcomes how they ended. */
-async function follow({ db }: CommandContext, outcomes: Outcome[], quiet: boolean): Promise<void> {
+async function follow({ db, config }: CommandContext, outcomes: Outcome[], quiet: boolean): Promise<void> {
   const ids = outcomes.flatMap(({ video }) => video?.id ?? [])
   const reports = new Map((await followVideos(db, ids, { quiet })).map((report) => [report.id, report]))
   for (const { video } of outcomes) {
     const report = video && reports.get(video.id)
-    if (report) Object.assign(video, { status: report.status, title: report.title })
+    if (!report) continue
+    Object.assign(video, { status: report.status, title: report.title })
+    if (!quiet && report.status === 'ready') say(`${config.publicUrl}/videos/${report.id}`)
   }
 }
 

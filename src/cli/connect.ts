@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { protectedResource } from '../oauth/routes.ts'
-import { configOrExit } from './context.ts'
+import { readLocal } from './context.ts'
 import { CliError } from './failure.ts'
 import { addExamples, type Column, print, table } from './terminal.ts'
 
@@ -19,7 +19,7 @@ export function defineConnect(group: Command): void {
     .description('request what assistants need at PUBLIC_URL, and say what a proxy broke')
     .option('--url <address>', 'another address than PUBLIC_URL')
     .action(async ({ url, json }: { url?: string; json?: boolean }) => {
-      const publicUrl = (url ?? configOrExit().publicUrl).replace(/\/+$/, '')
+      const publicUrl = (url ?? readLocal().config.publicUrl).replace(/\/+$/, '')
       const findings = await checkConnection(publicUrl)
       print(json, { url: publicUrl, findings }, () => table(findings, COLUMNS))
       const faults = findings.filter(({ fault }) => fault !== null).length
@@ -57,7 +57,10 @@ export async function checkConnection(publicUrl: string): Promise<Finding[]> {
   }
   await check('tool server, open (/api/mcp)', async () => {
     const answer = await ask(`${publicUrl}/api/mcp`, LIST)
-    if (answer.status !== 200) throw new Fault(`It answers ${answer.status}. Let the proxy pass POST /api/mcp.`)
+    // READS=members asks for a key here too.
+    const asksForKey = answer.status === 401 && answer.headers.get('www-authenticate')?.startsWith('Bearer')
+    if (answer.status !== 200 && !asksForKey)
+      throw new Fault(`It answers ${answer.status}. Let the proxy pass POST /api/mcp.`)
   })
   await check('tool server, with sign-in (/mcp)', async () => {
     const answer = await ask(resource, LIST)

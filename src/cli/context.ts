@@ -1,5 +1,5 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { makeFolder } from '../backup/place.ts'
@@ -34,6 +34,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** The settings, and the service that runs on DATA_DIR. What a command prints names a local one by its own port. */
+export function readLocal(): { config: Config; running: RunFile | undefined } {
+  const config = configOrExit()
+  const running = readRunFile(config.dataDir)
+  const isLocal = config.databaseUrl === undefined && isLoopback(new URL(config.publicUrl).hostname)
+  return { config: isLocal && running ? { ...config, publicUrl: running.api } : config, running }
+}
+
+/** A path as one types it here. */
+export function nearby(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short === '' || short.startsWith('..') ? path : short
+}
+
 /** What a command works with. */
 export interface CommandContext {
   config: Config
@@ -51,16 +65,16 @@ export interface CommandContext {
  * @throws CliError when there is neither.
  */
 export async function withContext<T>(act: (context: CommandContext) => Promise<T>): Promise<T> {
-  const given = configOrExit()
-  const running = readRunFile(given.dataDir)
-  // What a command prints names a local service by its own port.
-  const isLocal = given.databaseUrl === undefined && isLoopback(new URL(given.publicUrl).hostname)
-  const config = isLocal && running ? { ...given, publicUrl: running.api } : given
+  const { config, running } = readLocal()
   const logger = createLogger({ level: config.logLevel === 'info' ? 'warn' : config.logLevel }, stderrSink)
   const databaseUrl = config.databaseUrl ?? running?.database
   const redisUrl = config.redisUrl ?? running?.redis
   if (!databaseUrl || !redisUrl)
-    throw new CliError('No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.', EXIT.unavailable)
+    throw new CliError(
+      `No running service found on ${nearby(config.dataDir)}. Run npm start, set DATA_DIR to the folder of the one ` +
+        'that runs, or set DATABASE_URL and REDIS_URL.',
+      EXIT.unavailable,
+    )
   const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames command', logger })
   let queues: Queues | undefined
   try {

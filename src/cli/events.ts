@@ -24,6 +24,7 @@ interface EventsOptions {
   after?: Cursor
   types?: EventType[]
   limit?: number
+  last?: number
   follow?: boolean
   json?: boolean
 }
@@ -36,7 +37,7 @@ export function defineEvents(command: Command): void {
   command.enablePositionalOptions()
   addExamples(
     command,
-    'events --limit 20',
+    'events --last 20',
     'events --types video.ready,video.failed --follow',
     'events --after <cursor> --json',
     'events export --from 2026-11-01 --gzip > events.ndjson.gz',
@@ -48,6 +49,9 @@ export function defineEvents(command: Command): void {
     )
     .option('--types <list>', 'comma-separated event types', parseTypes)
     .option('--limit <n>', `number of events (default: ${LIMIT})`, parseLimit)
+    .addOption(
+      new Option('--last <n>', 'only the last events').argParser(parseLimit).conflicts(['after', 'limit', 'follow']),
+    )
     .option('--follow', 'print each event when it is committed, until Ctrl-C (without --after from now on)')
     .option('--json', 'print one JSON object { events, next }, as GET /api/events does; with --follow one event a line')
     .action((options: EventsOptions) =>
@@ -69,8 +73,8 @@ async function requireKnownCursor({ db }: CommandContext, after: Cursor): Promis
 }
 
 async function list({ db, config }: CommandContext, options: EventsOptions): Promise<void> {
-  const { after = START, types, limit = LIMIT, json } = options
-  const { events, next } = await readEvents(db, { after, types, limit })
+  const { after = START, types, last, limit = last ?? LIMIT, json } = options
+  const { events, next } = await readEvents(db, { after, types, limit, last: last !== undefined })
   print(
     json,
     { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, childEnv, isLoopback } from '../config.ts'
 import { openDb } from '../db/client.ts'
@@ -13,7 +13,7 @@ import { createLogger, type Logger } from '../logger.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openApi } from '../server/main.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../server/shutdown.ts'
-import { type RunFile, readRunFile, requireWritable } from './context.ts'
+import { nearby, type RunFile, readRunFile, requireWritable } from './context.ts'
 import { CliError } from './failure.ts'
 import { addSamples, ensureOperator, operatorLink } from './first-start.ts'
 import { hostToListenOn, isReachable, localUrl, openMetricsPort, refuseMetricsPort } from './listening.ts'
@@ -109,9 +109,11 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
   if (config.reads === 'open' && isReachable({ ...config, host }))
     say('Everyone who reaches it can read the library. READS=members asks for a key or a session.')
+  const link = await operatorLink(db, { config, host })
+  if (link !== undefined) say(`Sign in as the operator, once: ${link}`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
-  say(welcome(url, join(config.dataDir, 'operator-key'), await operatorLink(db, { config, host })))
+  say(welcome(url, config))
 }
 
 /** Starts a local database for each URL that is not set, and again if it ends by itself. */
@@ -242,24 +244,19 @@ function writeRunFile(dataDir: string, content: RunFile): void {
   renameSync(`${file}.new`, file)
 }
 
-function welcome(url: string, keyFile: string, link: string | undefined): string {
-  const signIn = link === undefined ? '' : `\nSign in as the operator, once: ${link}`
-  const key = existsSync(keyFile)
-    ? `\n  curl -s -H "Authorization: Bearer $(cat ${nearby(keyFile)})" ${url}/api/boards`
-    : ''
+function welcome(url: string, { dataDir, reads }: Config): string {
+  const keyFile = join(dataDir, 'operator-key')
+  const key = existsSync(keyFile) ? `-H "Authorization: Bearer $(cat ${nearby(keyFile)})" ` : ''
+  const reading = reads === 'open' ? '' : key
+  const here = nearby(dataDir) === '.data' ? '' : `DATA_DIR=${nearby(dataDir)} `
   return `
-The wall: ${url}/${signIn}
+The wall: ${url}/
 
-  curl -s '${url}/api/search?q=presenter'
-  curl -s '${url}/api/frames?kind=cut&tone=dark'${key}
+  curl -s ${reading}'${url}/api/search?q=presenter'
+  curl -s ${reading}'${url}/api/frames?kind=cut&tone=dark'${key && `\n  curl -s ${key}${url}/api/boards`}
 
-Add your own: npm run -s frames -- add <file> --wait
-Stop with Ctrl-C. The next npm start continues with the same library.`
-}
-
-function nearby(path: string): string {
-  const short = relative(process.cwd(), path)
-  return short === '' || short.startsWith('..') ? path : short
+Add your own: ${here}npm run -s frames -- add <file> --wait
+Stop with Ctrl-C. The next ${here}npm start continues with the same library.`
 }
 
 function reasonOf(error: unknown): string {

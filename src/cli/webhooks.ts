@@ -17,6 +17,7 @@ import {
   resumeEndpoint,
 } from '../library/webhooks/describe.ts'
 import {
+  ALLOW_PRIVATE,
   createEndpoint,
   deleteEndpoint,
   type EndpointRow,
@@ -201,7 +202,13 @@ async function sendAndWait({ db }: CommandContext, id: string, json: boolean | u
   }
   print(json, { delivery: describeDelivery(delivery) }, () => table([delivery], DELIVERY_COLUMNS))
   if (delivery.state === 'waiting') throw new CliError('No worker has sent it yet. Check that one runs.')
-  if (delivery.state === 'failed') throw new CliError('The receiver did not accept the test event.')
+  if (delivery.state !== 'failed') return
+  const isRefused = delivery.attempts.at(-1)?.error === 'refused_address'
+  throw new CliError(
+    isRefused
+      ? `The service sends nothing to this address. ${ALLOW_PRIVATE}`
+      : 'The receiver did not accept the test event.',
+  )
 }
 
 function withFields(command: Command): Command {

@@ -28,6 +28,8 @@ interface Range {
   upTo?: Cursor
   types?: readonly EventType[] | undefined
   limit: number
+  /** The last of them instead of the first. */
+  last?: boolean
 }
 
 /**
@@ -37,7 +39,7 @@ interface Range {
  */
 export async function readEvents(
   db: DbOrTx,
-  { after, upTo, types, limit }: Range,
+  { after, upTo, types, limit, last }: Range,
 ): Promise<{ events: StoredEvent[]; next: Cursor }> {
   const wanted = types?.map((type) => sql`${type}`)
   const events = await selectEvents(
@@ -46,9 +48,10 @@ export async function readEvents(
        and xid < event_log_horizon()
        ${upTo ? sql`and (xid, seq) <= (${upTo.xid}::xid8, ${upTo.seq}::bigint)` : sql``}
        ${wanted ? sql`and type in (${sql.join(wanted, sql`, `)})` : sql``}
-     order by xid, seq
+     order by ${last ? sql`xid desc, seq desc` : sql`xid, seq`}
      limit ${limit}`,
   )
+  if (last) events.reverse()
   return { events, next: events.at(-1)?.cursor ?? after }
 }
 

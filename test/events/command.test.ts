@@ -60,6 +60,17 @@ test('the events of a local service name it by its own port', async () => {
   const local = { DATA_DIR: folder.path, DATABASE_URL: '', REDIS_URL: '' }
   const told = await frames(service, '', ['events', '--limit', '1', '--json'], local)
   expect(told.json.events[0].source).toBe(api)
+  const checked = await frames(service, '', ['connect', 'check', '--json'], local)
+  expect([checked.code, checked.json.url]).toEqual([1, api])
+})
+
+test('the last events are those before the end, oldest first, of the wanted types', async () => {
+  for (const n of [1, 2, 3]) await write(`last ${n}`)
+  await untilReadable(service.stores.db)
+  const last = await run('--last', '2', '--types', 'key.revoked', '--json')
+  expect(last.json.events.map(({ subject }: Line) => subject)).toEqual(['last 2', 'last 3'])
+  expect((await run('--after', last.json.next, '--json')).json.events).toEqual([])
+  expect((await run('--last', '2', '--limit', '3')).stderr).toMatch(/'--last <n>' cannot be used with .*'--limit <n>'/)
 })
 
 test('an export has every event as the feed shows it, goes on from any line, and takes dates', async () => {

@@ -73,6 +73,7 @@ test('add --wait prints a line for each state in a pipe, and Ctrl-C says that th
   const waited = await run('add', await file('waited.mp4', '2\nwaited'), '--wait')
   const lines = waited.stdout.trim().split('\n')
   expect(lines[0]).toMatch(/^\+ /)
+  expect(lines.pop()).toMatch(/^http:\S+\/videos\/\w+$/)
   expect(lines.at(-1)).toMatch(/ {2}ready {2}2 frames {2}waited$/)
   expect(new Set(lines.map((line) => line.split('  ')[1])).size).toBe(lines.length)
   await run('pause')

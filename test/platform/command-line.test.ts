@@ -43,7 +43,9 @@ test('without a service a command is unavailable, which is another exit code tha
   expect(frames('status')).toEqual({
     code: 3,
     stdout: '',
-    stderr: 'No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.\n',
+    stderr:
+      `No running service found on ${dataDir}. Run npm start, set DATA_DIR to the folder of the one that runs, ` +
+      'or set DATABASE_URL and REDIS_URL.\n',
   })
 })
 

@@ -79,6 +79,18 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
   expect((await json()).webhooks).toEqual([])
 })
 
+test('a receiver in one’s own network is refused with the setting that allows it', async () => {
+  const told = expect.stringMatching(/WEBHOOK_ALLOW_PRIVATE=1 and restart the service: it reads it at its start/)
+  vi.stubEnv('WEBHOOK_ALLOW_PRIVATE', '0')
+  expect(await frames('create', receiver.url)).toMatchObject({ code: 2, err: told })
+  expect((await frames('create', 'ftp://127.0.0.1/')).err).not.toContain('WEBHOOK')
+  const config = { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [] }
+  await using closed = await openStage({ clock: undefined, config })
+  vi.stubEnv('DATABASE_URL', closed.stores.databaseUrl)
+  const { id } = await closed.register(receiver.url)
+  expect(await frames('test', id)).toMatchObject({ code: 1, err: told })
+})
+
 test('secrets are encrypted by a command, and backup and restore name the key they need', async () => {
   const { webhook, secret } = await json('create', receiver.url)
   expect(await frames('encrypt')).toMatchObject({ code: 1, err: expect.stringContaining('SECRETS_KEY is not set') })

@@ -212,8 +212,20 @@ function checkReceiver(address: string, allowPrivate: boolean): string {
     url.hash = ''
     return url.href
   } catch (error) {
-    if (error instanceof MediaError) throw invalid('url', `url: ${error.message}`)
-    throw error
+    if (!(error instanceof MediaError)) throw error
+    throw invalid('url', `url: ${error.message}${!allowPrivate && isReceiver(address) ? ` ${ALLOW_PRIVATE}` : ''}`)
+  }
+}
+
+/** For a receiver in one's own network. */
+export const ALLOW_PRIVATE =
+  'For a receiver in your own network, set WEBHOOK_ALLOW_PRIVATE=1 and restart the service: it reads it at its start.'
+
+function isReceiver(address: string): boolean {
+  try {
+    return checkAnyUrl(address) instanceof URL
+  } catch {
+    return false
   }
 }
 
