@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
+import type { Config } from '../config.ts'
 import { notFound } from '../errors.ts'
 import { DATA_VERSION, EVENTS, type SentType, TEST_EVENT } from '../events/catalogue.ts'
 import { schemaPath } from '../events/cloud-event.ts'
@@ -28,10 +29,14 @@ export function openDocuments(options: {
   operations: readonly Operation[]
   tools: ToolNames
   publicUrl: string
+  reads: Config['reads']
   version: string
 }): Documents {
-  const { operations, tools, publicUrl, version } = options
-  const api = () => describeApi({ ...HEAD, info: { ...HEAD.info, version }, servers: [{ url: publicUrl }], operations })
+  const { operations, tools, publicUrl, reads, version } = options
+  const description = `A searchable library of video frames. ${READING[reads]} Saves and boards need the key of a Pro \
+account. AI agents use the same library through MCP at \`POST /api/mcp\`.`
+  const info = { ...HEAD.info, version, description }
+  const api = () => describeApi({ ...HEAD, info, servers: [{ url: publicUrl }], operations })
   /** Of the versions there are, so it is bounded. */
   const schemas = new Map<string, TextSender>()
   return {
@@ -48,7 +53,7 @@ export function openDocuments(options: {
     },
     send: {
       openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),
-      llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl })),
+      llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl, reads })),
     },
   }
 }
@@ -117,28 +122,29 @@ function sending(name: keyof Documents['send']) {
 }
 
 const HEAD = {
-  info: {
-    title: 'Frame Library',
-    license: { name: 'MIT', identifier: 'MIT' },
-    description: [
-      'A searchable library of video frames.',
-      'Reads need no key and are cached for five minutes. Saves and boards need the key of a Pro account.',
-      'AI agents use the same library through MCP at `POST /api/mcp`.',
-    ].join(' '),
-  },
+  info: { title: 'Frame Library', license: { name: 'MIT', identifier: 'MIT' } },
   tags: [
     {
       name: 'Library',
-      description:
-        'Reads that need no key. The order of parameters does not matter. Send the `ETag` back to get a 304.',
+      description: 'Reads. The order of parameters does not matter. Send the `ETag` back to get a 304.',
     },
-    { name: 'Films', description: 'How films are built, and how they compare. These reads need no key either.' },
+    { name: 'Films', description: 'How films are built, and how they compare.' },
     { name: 'Tool server', description: 'The same library for AI agents (MCP).' },
     { name: 'Account', description: 'Saves and boards of the calling account.' },
     { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
     { name: 'Webhooks', description: 'Receivers of events, and what was sent to them. Signed by Standard Webhooks.' },
     { name: 'Service', description: 'Health and documents.' },
   ],
+}
+
+/** Who may read, and how long an image's address lasts. */
+const READING: Readonly<Record<Config['reads'], string>> = {
+  open:
+    'Reads need no key and no sign-up, and are cached for five minutes. ' +
+    'Image addresses in the answers never change: cite them.',
+  members:
+    'It is for its members: reading needs a key (`Authorization: Bearer flk_live_…`) or a session of the pages. ' +
+    'Image addresses in the answers open without one, for up to an hour.',
 }
 
 /** Sends one text, compressed once, with an ETag. */
@@ -170,21 +176,21 @@ interface ToolNames {
 }
 
 /** `/llms.txt` in the form of llmstxt.org: a title, a summary, and what to read next. */
-function describeForModels(options: { operations: readonly Operation[]; tools: ToolNames; publicUrl: string }): string {
-  const { operations, tools, publicUrl } = options
+function describeForModels(options: Omit<Parameters<typeof openDocuments>[0], 'version'>): string {
+  const { operations, tools, publicUrl, reads: who } = options
   const reads = operations.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
   const figures = operations.filter(({ path }) => path.startsWith('/api/analytics/'))
   return `# Frame Library
 
 > A searchable library of video frames. Every frame is annotated with what it shows, how it was made and what is \
-worth taking from it. Reads are open: no key, no sign-up.
+worth taking from it. ${READING[who]}
 
-Answers are JSON. Errors are \`{ code, message, details? }\` with the allowed values in \`details\`. Reads are \
-cached for five minutes; send the ETag back as If-None-Match. Image addresses in the answers never change: cite them.
+Answers are JSON. Errors are \`{ code, message, details? }\` with the allowed values in \`details\`. Send the ETag \
+back as If-None-Match.
 
 ## Tools
 
-- [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. Open tools: ${tools.open.join(', ')}. \
+- [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. For every reader: ${tools.open.join(', ')}. \
 A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}. \
 Apps with a sign-in (OAuth) use ${publicUrl}/mcp. Both addresses have resources and skills too.
 

@@ -49,6 +49,8 @@ export interface Operation {
   scope?: Scope
   /** The plan is not checked: removals and exports stay open when a plan has lapsed. */
   everyPlan?: boolean
+  /** READS=members: asks for a key, with whatever scopes. */
+  anyKey?: boolean
   /** Open to everyone. With a key the answer holds more. */
   keyOptional?: boolean
   /** Statuses beyond those that every operation of its kind may answer. */

@@ -79,11 +79,12 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { id, tag, scope, everyPlan, summary, keyOptional, cached, bodyOptional = false } = operation
+  const { id, tag, scope, everyPlan, summary, anyKey, keyOptional, cached, bodyOptional = false } = operation
   const sentences = [
     operation.description,
     scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
-    !scope && !keyOptional && 'Needs no key.',
+    anyKey && 'Needs a key.',
+    !scope && !anyKey && !keyOptional && 'Needs no key.',
     cached && 'The response has an ETag.',
   ]
   const content = toBody(operation)
@@ -99,8 +100,8 @@ function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
   }
 }
 
-function toSecurity({ scope, keyOptional }: Operation): Record<string, string[]>[] {
-  if (scope) return [{ key: [] }]
+function toSecurity({ scope, anyKey, keyOptional }: Operation): Record<string, string[]>[] {
+  if (scope || anyKey) return [{ key: [] }]
   return keyOptional ? [{}, { key: [] }] : []
 }
 

@@ -53,7 +53,7 @@ export const TOOL_SERVER = {
   tag: 'Tool server',
   summary: 'The Model Context Protocol: JSON-RPC 2.0, one request per call, no session',
   description: [
-    'Six library tools are open. Any key adds four of films, a Pro key saves, boards and pins.',
+    'Readers of the library have six tools. Any key adds four of films, a Pro key saves, boards and pins.',
     'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
     'Where apps can sign in (OAuth), `POST /mcp` is the same server for a key or a token.',
     `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 or without a version.`,

@@ -40,7 +40,7 @@ import { sourceKeyOf } from '../video/source/source.ts'
 import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
-import { membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
+import { forMembers, membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
 
 /** Every operation that programs can call. Pages for people are not included. */
 export const OPERATIONS: readonly Operation[] = [...LIBRARY_ENDPOINTS, ...OTHER_ENDPOINTS, TOOL_SERVER]
@@ -140,7 +140,13 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   }
   const tools = createTools(toolDeps)
   const dispatch = createToolServer({ ...toolDeps, tools, reads: config.reads, version: VERSION })
-  const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
+  const documents = openDocuments({
+    operations: signer ? OPERATIONS.map(forMembers) : OPERATIONS,
+    tools: namesOf(tools),
+    publicUrl,
+    reads: config.reads,
+    version: VERSION,
+  })
   const apiDeps: ApiDeps = {
     ...shared,
     ...receiving,

@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
+import type { Operation } from '../http/endpoint.ts'
 import { chargeOnce, type LocalLimits } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { loadPictureKey } from '../library/settings.ts'
@@ -114,6 +115,14 @@ const OPEN = new RegExp(
     'oauth/(?!consent/).*|\\.well-known/(?:oauth|openid)-.*',
   ].join('|')})$`,
 )
+
+/** What those operations need that everyone could call. Pictures have their signed addresses beside a key. */
+export function forMembers(operation: Operation): Operation {
+  const { scope, path, errors = [] } = operation
+  if (scope || OPEN.test(path)) return operation
+  if (path.startsWith('/media/')) return { ...operation, keyOptional: true, errors: [...errors, 401, 403] }
+  return { ...operation, anyKey: true, errors: [...errors, 401] }
+}
 
 /** Precedes every route. */
 export function membersOnly({

@@ -10,11 +10,11 @@ import { setPageCache } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/connect`: how each assistant reaches the library, with what to copy, and the skills as files. */
-export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth }: PageDeps): Routes {
+export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth, reads }: PageDeps): Routes {
   const router = openRoutes()
   const skills = loadSkills()
   router.get('/connect', limitOpenReads(limits), (req, res) => {
-    const body = connectPage(publicUrl, { signIn: oauth !== undefined, skills })
+    const body = connectPage(publicUrl, { signIn: oauth !== undefined, isOpen: reads === 'open', skills })
     return pages.sendFixed(req, res, { title: 'Connect an assistant', current: 'keys', modules: ['keys.js'], body })
   })
   router.get('/connect/skills/:file', limitOpenReads(limits), async (req, res) => {
@@ -36,7 +36,13 @@ async function zipOf({ frontmatter, text }: Skill): Promise<Buffer> {
   return Buffer.from(await new Response(zip).arrayBuffer())
 }
 
-function connectPage(publicUrl: string, { signIn, skills }: { signIn: boolean; skills: readonly Skill[] }): Html {
+interface Connecting {
+  signIn: boolean
+  isOpen: boolean
+  skills: readonly Skill[]
+}
+
+function connectPage(publicUrl: string, { signIn, isOpen, skills }: Connecting): Html {
   return html`<h1>Connect an assistant</h1>
 <p class="lead">Assistants search the library by themselves. With your sign-in or a key they also save frames and fill
   boards.</p>
@@ -50,9 +56,11 @@ ${signIn && section('chats', 'Chats', chatConnectors(publicUrl), 'You sign in he
 </section>
 ${section(
   'open',
-  'Without a sign-in',
-  clientConfigurations(publicUrl),
-  html`These search only. <a href="/keys">A key</a> in them adds your saves and boards.`,
+  isOpen ? 'Without a sign-in' : 'With a key',
+  clientConfigurations(publicUrl, isOpen ? undefined : 'flk_live_…'),
+  isOpen
+    ? html`These search only. <a href="/keys">A key</a> in them adds your saves and boards.`
+    : html`This library is for its members: put <a href="/keys">your key</a> into them.`,
 )}
 <section aria-labelledby="skills-heading">
   <h2 id="skills-heading">Skills</h2>
@@ -194,8 +202,10 @@ export function clientConfigurations(publicUrl: string, key?: string): ClientCon
       id: 'chatgpt',
       name: 'ChatGPT and the OpenAI API',
       where:
-        'A tool of the Responses API. In ChatGPT itself (Settings → Connectors), enter the address ' +
-        'without authentication for the six open tools.',
+        'A tool of the Responses API.' +
+        (key === undefined
+          ? ' In ChatGPT itself (Settings → Connectors), enter the address without authentication: it has six tools.'
+          : ''),
       text: pretty({
         type: 'mcp',
         server_label: 'frame-library',

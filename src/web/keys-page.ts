@@ -87,14 +87,14 @@ const ACCOUNT_DELETED = html`<section class="narrow card">
 <p><a href="/">To the library</a></p>
 </section>`
 
-async function showKeys({ db, limits, publicUrl }: PageDeps, view: KeysView): Promise<PersonPage> {
+async function showKeys({ db, limits, publicUrl, reads }: PageDeps, view: KeysView): Promise<PersonPage> {
   const { account } = view.visitor
   const live = await listLiveKeys(db, account.id)
   const dead = await listDeadKeys(db, account.id, { after: view.ended })
   const grants = await listGrants(db, account.id)
   const { budget, subject } = payerOf(view.visitor)
   const usage = await limits.peek(budget, subject)
-  const body = keysPage({ ...view, live, dead, grants, usage, publicUrl, pointsOf: limits.pointsOf })
+  const body = keysPage({ ...view, live, dead, grants, usage, publicUrl, reads, pointsOf: limits.pointsOf })
   return { title: 'API keys', current: 'keys', modules: ['keys.js'], body }
 }
 

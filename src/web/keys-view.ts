@@ -60,14 +60,16 @@ interface KeysData extends KeysView {
   /** What the account has left of this minute's points. */
   usage: Usage
   publicUrl: string
+  reads: 'open' | 'members'
   pointsOf: RateLimits['pointsOf']
 }
 
 export function keysPage(data: KeysData): Html {
-  const { visitor, made, notice, publicUrl } = data
+  const { visitor, made, notice, publicUrl, reads } = data
   return html`<h1>API keys</h1>
 <p class="lead">A key lets a program act for you: it saves frames, fills boards and uses the library from an assistant.
-  Searching needs no key. <a href="/connect">Connect an assistant</a>.</p>
+  ${reads === 'open' ? 'Searching needs no key.' : 'Programs need one to search, too.'}
+  <a href="/connect">Connect an assistant</a>.</p>
 ${notice && html`<p class="notice done" role="status">${notice}</p>`}
 ${made && madeSection(made, publicUrl)}
 ${visitor.account.plan === 'free' && FREE_PLAN}

@@ -49,7 +49,7 @@ export function signInRouter(deps: PageDeps): Routes {
     const to = ownPath(req.query.to)
     if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/keys')
     if (to !== undefined) setWayBack(res, to)
-    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps) }) })
+    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps), reads: deps.reads }) })
   })
   router.post('/web/sign-in', paid, ours, formBody, (req, res) => askForLink(deps, req, res))
 
@@ -88,15 +88,15 @@ function deliveryOf({ mailer, printLink }: PageDeps): Delivery {
 }
 
 async function askForLink(deps: PageDeps, req: Request, res: Response): Promise<void> {
-  const { limits, logger } = deps
+  const { limits, logger, reads } = deps
   await limits.consume('links', contextOf(req).address, 1)
   const given = String(formField(req, 'email') ?? '')
   const by = deliveryOf(deps)
-  if (by === 'nothing') return send(deps, res, { title: 'Sign in', body: signInForm({ by }) })
+  if (by === 'nothing') return send(deps, res, { title: 'Sign in', body: signInForm({ by, reads }) })
   const email = tryParseEmail(given)
   if (email === undefined) {
     const error = 'This is not a valid e-mail address. Check it and try again.'
-    send(deps, res, { title: 'Sign in', body: signInForm({ by, email: given, error }), status: 400 })
+    send(deps, res, { title: 'Sign in', body: signInForm({ by, reads, email: given, error }), status: 400 })
     return
   }
   await limits.consume('links', `mail:${sha256(email)}`, LINK_POINTS)
@@ -178,6 +178,7 @@ const LINK_MINUTES = LINK_SEC / 60
 
 interface SignInForm {
   by: Delivery
+  reads: PageDeps['reads']
   email?: string
   error?: string
 }
@@ -185,8 +186,10 @@ interface SignInForm {
 function signInForm(form: SignInForm): Html {
   return html`<section class="narrow card"><h1>Sign in</h1>
 ${form.by === 'nothing' ? NO_DELIVERY : emailForm(form)}
-<p class="hint">Searching the library needs no account.</p></section>`
+<p class="hint">${form.reads === 'open' ? 'Searching the library needs no account.' : MEMBERS}</p></section>`
 }
+
+const MEMBERS = 'This library is for its members: an operator invites them.'
 
 const NO_DELIVERY = html`<p class="notice">This service has no mail server. Ask an operator for a link:
   <code>frames accounts link &lt;email&gt;</code> makes one.</p>`

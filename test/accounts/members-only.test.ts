@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkConnection } from '../../src/cli/connect.ts'
 import { listRoutes } from '../../src/http/routes.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
@@ -79,6 +80,28 @@ describe('with a key', () => {
     }
     const bad = await fetch(`${service.url}/api/frames`, { headers: { authorization: 'Bearer bad' } })
     expect([bad.status, bad.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Bearer')])
+  })
+
+  test('what describes the service says that reading needs a key', async () => {
+    const headers = { authorization: `Bearer ${service.operatorKey}` }
+    const text = async (path: string, given: Record<string, string> = headers) =>
+      (await fetch(service.url + path, { headers: given })).text()
+    expect(await text('/llms.txt')).toMatch(/^> .*reading needs a key/m)
+    expect(await text('/llms.txt')).not.toMatch(/no key|never change/)
+    const { info, paths } = JSON.parse(await text('/openapi.json'))
+    expect(info.description).toContain('reading needs a key')
+    const frames = paths['/api/frames'].get
+    expect([frames.security, frames.description]).toEqual([[{ key: [] }], expect.stringContaining('Needs a key.')])
+    expect(frames.responses).toHaveProperty('401')
+    expect(paths['/media/{name}'].get.security).toEqual([{}, { key: [] }])
+    expect(paths['/livez'].get.security).toEqual([])
+    expect(await text('/sign-in', {})).toContain('This library is for its members')
+    expect(await text('/connect', { ...headers, accept: 'text/html' })).toContain('Bearer flk_live_…')
+    const findings = await checkConnection(service.url)
+    expect(findings.find(({ what }) => what.includes('/api/mcp'))).toMatchObject({ fault: null })
+    const { cookie } = await visitor.signIn('keys@example.org')
+    const keys = await visitor.api.call('/keys', { headers: { accept: 'text/html', cookie } })
+    expect(keys.text).toContain('Programs need one to search, too.')
   })
 
   test('the addresses of pictures open without one for up to an hour, and no other picture does', async () => {

@@ -8,7 +8,8 @@ import { OPERATIONS } from '../../src/server/build-app.ts'
 
 export function makeDocument(): ApiDocument {
   const tools = { open: [], account: [] }
-  return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS, tools }).api()
+  const about = { publicUrl: 'http://frames.test', reads: 'open', version: '0.0.0' } as const
+  return openDocuments({ ...about, operations: OPERATIONS, tools }).api()
 }
 
 export interface Answer {
