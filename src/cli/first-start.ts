@@ -63,7 +63,7 @@ export async function ensureOperator(db: Db, dataDir: string): Promise<{ created
 const folder = new URL('../../samples/', import.meta.url)
 
 /** Who wrote the notes of samples.json, as frames name them. A new edition describes every frame again. */
-const AUTHOR = 'frame-library-team@1'
+const AUTHOR = 'frame-library-team@2'
 
 const Samples = z.array(
   z.object({
@@ -71,11 +71,10 @@ const Samples = z.array(
     title: z.string(),
     author: z.string().optional(),
     platform: z.enum(PLATFORMS).optional(),
-    /** What people saw in each shot; `from` and `to` in seconds. */
-    shots: z.array(
+    /** What people saw, in order of time: see `recordNotes`. */
+    notes: z.array(
       z.object({
-        from: z.number(),
-        to: z.number(),
+        at: z.number(),
         subject: z.enum(SUBJECTS),
         surface: z.enum(SURFACES),
         shot: z.enum(SHOTS),
@@ -140,8 +139,8 @@ function idOf({ file }: Sample): string {
   return videoIdOf(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 }
 
-function describeFrames(db: Db, videoId: string, { shots }: Sample) {
-  return recordNotes(db, { videoId, author: AUTHOR, notes: shots })
+function describeFrames(db: Db, videoId: string, { notes }: Sample) {
+  return recordNotes(db, { videoId, author: AUTHOR, notes })
 }
 
 async function follow(db: Db, added: ReadonlyMap<string, Sample>, signal: AbortSignal): Promise<void> {

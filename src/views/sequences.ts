@@ -25,10 +25,10 @@ export const sequenceParameters = {
   seq: {
     schema: freeText(1_000),
     description:
-      'Two to five steps: `subject.text-card~3s~surface.screen-recording`. A step is `filter.value`, several joined ' +
+      'Two to five steps: `subject.presenter~3s~surface.screen-recording`. A step is `filter.value`, several joined ' +
       'by `,`, other values by `!`, words as `q.sign up`. Between two steps lie the seconds that may pass at most; ' +
       'absent is 3s.',
-    example: 'subject.text-card~3s~surface.screen-recording',
+    example: 'subject.presenter~3s~surface.screen-recording',
   },
   author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { recordNotes } from '../../src/library/frames/record-annotations.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
 
@@ -15,8 +17,9 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 const notes = [
-  { from: 0, to: 1, subject: 'logo', caption: 'A blue square', technique: 'end-card' },
-  { from: 2, to: 3, subject: 'crowd', caption: 'Four people at tables', technique: 'no-such-move' },
+  { at: 0.9, subject: 'logo', caption: 'A blue square', technique: 'end-card' },
+  { at: 2.5, subject: 'crowd', caption: 'Four people at tables', technique: 'no-such-move' },
+  { at: 2.9, subject: 'chart', caption: 'Three bars' },
 ]
 const record = (videoId: string, author = 'team@1') => recordNotes(service.stores.db, { videoId, author, notes })
 const told = (videoId: string) =>
@@ -30,17 +33,21 @@ async function shown(id: string) {
   return (await service.get(`/api/frames/${id}`)).json.frame
 }
 
-test('notes describe the frames of their stretch, beat the annotator and lose to a correction', async () => {
-  const video = await addVideo(service, 3)
+test('notes describe the frames of their shot, beat the annotator and lose to a correction', async () => {
+  const video = await addVideo(service, 5)
   expect(await record(video)).toBe(0)
   await service.drain()
-  const [first, second, third] = (await frameRows(service, video)).map((row) => row.id)
-  expect(await record(video)).toBe(2)
+  const film = { shots: cutShots([2, 2, 1]), picture: filmPicture(), probe: { durationSec: 5 } }
+  await service.stores.db.transaction((tx) => recordFilm(tx, video, film))
+  const [first, second, third, fourth, fifth] = (await frameRows(service, video)).map((row) => row.id)
+  expect(await record(video)).toBe(4)
 
   expect(await shown(first!)).toMatchObject({ subject: 'logo', caption: 'A blue square', zone: 'none' })
   expect(await shown(first!)).toMatchObject({ technique: 'end-card', annotation: { reviewed: false } })
-  expect(await shown(second!)).toMatchObject({ subject: 'ui', caption: 'a dashboard' })
+  expect(await shown(second!)).toMatchObject({ subject: 'logo', caption: 'A blue square' })
   expect(await shown(third!)).toMatchObject({ subject: 'crowd', technique: null })
+  expect(await shown(fourth!)).toMatchObject({ subject: 'chart', caption: 'Three bars' })
+  expect(await shown(fifth!)).toMatchObject({ subject: 'ui', caption: 'a dashboard' })
   const [row] = await frameRows(service, video)
   expect(row).toMatchObject({ caption_provenance: { source: 'notes', by: 'notes:team@1', confidence: 1 } })
 
@@ -53,7 +60,7 @@ test('notes said twice, also at the same moment, are one event, and the video st
   const video = await addVideo(service, 3)
   await service.drain()
   const counts = await Promise.all([record(video), record(video), record(video)])
-  expect(counts.sort()).toEqual([0, 0, 2])
+  expect(counts.sort()).toEqual([0, 0, 3])
   expect(await record(video)).toBe(0)
   expect(await told(video)).toBe(1)
   const annotators = sql`select count(*) as n from videos where id = ${video} and annotator = 'scripted@1'`
@@ -68,7 +75,7 @@ test('notes come while the annotator still works, and the video is ready when it
     return { values: values({ subject: 'ui', caption: 'a dashboard', zone: 'none' }) }
   }
   await service.drain()
-  expect(early).toBe(2)
+  expect(early).toBe(3)
   const [first] = (await frameRows(service, video)).map((row) => row.id)
   expect(await shown(first!)).toMatchObject({ subject: 'logo', caption: 'A blue square', zone: 'none' })
 })

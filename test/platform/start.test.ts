@@ -4,7 +4,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
+import { distance, toOklab } from '../../src/search/color.ts'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
@@ -28,6 +30,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   test('an empty folder becomes a service with samples, an operator and a wall, also after a Ctrl-C', async () => {
     service = await start()
     await service.says(/: extracting/)
+    expect(service.output()).toMatch(/Sign in as the operator, once: http:.*\n[\s\S]*: extracting/)
     service.signal('SIGINT')
     expect(await service.exit()).toBe(0)
     service = await start()
@@ -35,6 +38,8 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     await service.says(/The wall: http/)
     const { api } = runFile()
     expect(service.output()).toContain(`The service runs at ${api} `)
+    expect(service.output()).toContain(`Add your own: DATA_DIR=${dataDir} npm run -s frames -- add`)
+    expect(service.output()).toContain(`The next DATA_DIR=${dataDir} npm start continues`)
     expect(mode('run.json')).toBe(0o600)
     expect(mode('operator-key')).toBe(0o600)
     expect(openToOthers()).toEqual([])
@@ -53,6 +58,39 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
       200,
     )
     expect((await fetch(`${api}/readyz`)).status).toBe(200)
+  })
+
+  test('each note fits the picture that it stands beside, by what is measured of it', async () => {
+    const client = new pg.Client({ connectionString: runFile().database })
+    await client.connect()
+    const { rows } = await client.query<Measured>(`
+      select v.title, f.t_ms, f.caption, f.palette, a.values from frames f join videos v on v.id = f.video_id
+        join annotations a on a.frame_id = f.id and a.annotator not like 'notes:%'`)
+    await client.end()
+    let others = 0
+    let misfits = 0
+    for (const frame of rows) {
+      const { notes } = SAMPLES.find(({ title }) => title === frame.title)!
+      const own = notes.find(({ caption }) => caption === frame.caption)!
+      expect([frame.title, frame.t_ms, misfitOf(frame, own)]).toEqual([frame.title, frame.t_ms, undefined])
+      for (const note of notes.filter(({ caption }) => caption !== frame.caption)) {
+        others++
+        if (misfitOf(frame, note)) misfits++
+      }
+    }
+    expect(rows.length).toBeGreaterThan(70)
+    // This tells pictures apart: hardly any other note of the film would do.
+    expect(misfits / others).toBeGreaterThan(0.85)
+  })
+
+  test('the examples of the documents find something', async () => {
+    const text = ['README.md', 'docs/films.md', 'docs/interface.md', 'docs/search.md'].map(read).join('\n')
+    const examples = new Set(text.match(/\/api\/(?:search|frames|sequences)\?[^\s'`…]+(?=['`])/g))
+    expect(examples.size).toBeGreaterThan(3)
+    for (const path of examples) {
+      const answer = (await (await fetch(runFile().api + path)).json()) as Record<string, unknown>
+      expect([path, Object.values(answer).some((list) => Array.isArray(list) && list.length > 0)]).toEqual([path, true])
+    }
   })
 
   test('only this machine reaches a service that has neither HOST nor PUBLIC_URL', async () => {
@@ -194,6 +232,39 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   })
 })
 
+interface SampleNote {
+  caption: string
+  subject: string
+  surface: string
+  shot: string
+  /** The two strongest colours of the picture that was looked at. Absent where no frame is taken. */
+  palette?: string[]
+}
+const SAMPLES = JSON.parse(read('samples/samples.json')) as { title: string; notes: SampleNote[] }[]
+
+interface Measured {
+  title: string
+  t_ms: number
+  caption: string
+  palette: string[]
+  values: Partial<Record<'subject' | 'surface' | 'shot', { value: string | null }>>
+}
+
+/** In OKLab. The colours of one shot move by 0.016. */
+const SAME_COLOUR = 0.04
+
+/** What a note says against what was measured of a picture; undefined where they agree. */
+function misfitOf({ palette, values }: Measured, note: SampleNote): string | undefined {
+  const isSeen = (hex: string) => palette.some((one) => distance(toOklab(one), toOklab(hex)) < SAME_COLOUR)
+  if (!(note.palette ?? []).every(isSeen)) return `palette ${palette}, not ${note.palette}`
+  for (const name of ['subject', 'surface', 'shot'] as const) {
+    const measured = values[name]?.value ?? note[name]
+    // A chart is measured as a drawn screen.
+    if (measured !== note[name] && !(measured === 'ui' && note.subject === 'chart')) return `${name} ${measured}`
+  }
+  return undefined
+}
+
 interface Service {
   output(): string
   says(what: RegExp): Promise<void>
@@ -249,8 +320,8 @@ async function refused(extra: Record<string, string>, status = 1): Promise<strin
   return lines[0]!
 }
 
-function runFile(): { api: string } {
-  return JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as { api: string }
+function runFile() {
+  return JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as { api: string; database: string }
 }
 
 function operatorKey(): string {

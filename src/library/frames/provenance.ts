@@ -52,7 +52,7 @@ export function resolveValues(candidates: readonly ValueCandidate[], locked: Loc
         },
       })
     }
-    if (attribute === 'on_screen_text' && isUnseen(newest)) newest.delete('notes')
+    if (attribute === 'on_screen_text' && isOutread(newest)) newest.delete('notes')
     const best = [...newest.values()].sort((a, b) => rank(b) - rank(a))[0]
     resolved[attribute] = locked[attribute] ?? best ?? { value: null, provenance: null }
   }
@@ -60,14 +60,15 @@ export function resolveValues(candidates: readonly ValueCandidate[], locked: Loc
 }
 
 /**
- * A note tells of a stretch, in which its words may come later than the picture. It counts where a reading of the
- * picture found one of its words, or where there was none.
+ * A note tells of a stretch, in which its words may come later than the picture, and it may leave some out. It counts
+ * where a reading of the picture found one of its words and no longer text, or where there was none.
  */
-function isUnseen(newest: ReadonlyMap<Provenance['source'], Sourced>): boolean {
+function isOutread(newest: ReadonlyMap<Provenance['source'], Sourced>): boolean {
   const note = newest.get('notes')?.value
   const readings = [newest.get('model'), newest.get('ocr')].filter((reading) => reading !== undefined)
   if (!note || readings.length === 0) return false
   if (readings.some(({ provenance }) => provenance?.reason === NOT_READ)) return false
+  if (readings.some(({ value }) => (value ?? '').length > note.length)) return true
   const seen = new Set(readings.flatMap(({ value }) => wordsOf(value ?? '')))
   return wordsOf(note).every((word) => !seen.has(word))
 }

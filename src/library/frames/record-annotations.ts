@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { annotations, type FrameRow, frames, reannotations } from '../../db/schema/frames.ts'
-import type { VideoRow } from '../../db/schema/videos.ts'
+import { shots, type VideoRow } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
@@ -164,13 +164,13 @@ async function settleReannotation(tx: Tx, video: VideoRow, annotator: string): P
 /** The public `annotation.model` of frames that notes describe. */
 const NOTES = 'notes'
 
-/** What a person wrote about a stretch of a video, in seconds. `from` is inclusive, `to` is exclusive. */
-export type Note = { from: number; to: number } & Partial<Record<AnnotatedAttribute, string>>
+/** What a person wrote about the shot in which `at` (seconds) lies. Of several in a shot, each begins at its own. */
+export type Note = { at: number } & Partial<Record<AnnotatedAttribute, string>>
 
 /**
- * Describes the frames of a video by notes that came with it. Notes outrank a model's answers; a correction outranks
- * notes. Frames that `author`'s notes already describe are skipped, so a repeat changes nothing. Returns the number of
- * frames described: 0 before the frames are extracted and for an unknown video.
+ * Describes the frames of a video by notes that came with it, in order of time. A note outranks a model's answers; a
+ * correction outranks a note. Frames that `author`'s notes already describe are skipped, so a repeat changes nothing.
+ * Returns the number of frames described: 0 before the frames are extracted and for an unknown video.
  */
 export async function recordNotes(
   db: Db,
@@ -192,14 +192,25 @@ export async function recordNotes(
         ),
       )
       .orderBy(asc(frames.tMs))
+    const shotsOf = await tx.select().from(shots).where(eq(shots.videoId, videoId)).orderBy(asc(shots.n))
     const list = rows.flatMap(({ id, tMs }) => {
-      const note = notes.find(({ from, to }) => from * 1000 <= tMs && tMs < to * 1000)
+      const note = noteOf(tMs, { shots: shotsOf, notes })
       return note ? [toAnnotation(id, note)] : []
     })
     if (list.length === 0) return 0
     const { changed } = await storeAnswers(tx, { video, annotator, model: NOTES, list })
     return changed.length
   })
+}
+
+/** The note of a picture's moment. The first note of a shot holds from the beginning of the shot on. */
+function noteOf(
+  tMs: number,
+  { shots, notes }: { shots: readonly { fromMs: number; toMs: number }[]; notes: readonly Note[] },
+): Note | undefined {
+  const shot = shots.findLast(({ fromMs }) => fromMs <= tMs)
+  const ofShot = notes.filter(({ at }) => shot && shot.fromMs <= at * 1000 && at * 1000 < shot.toMs)
+  return ofShot.findLast(({ at }) => at * 1000 <= tMs) ?? ofShot[0]
 }
 
 function toAnnotation(frameId: string, note: Note): FrameAnnotation {
