@@ -19,9 +19,9 @@ export function firstHour(heading: string): string[] {
   return [...section!.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, commands]) => commands!)
 }
 
-/** The command of the page that makes the passwords, and those that follow it. */
+/** The command of the page that makes the passwords, and those that start. Between them is the address for others. */
 export function startCommands(): { passwords: string; start: string } {
-  const [passwords, start] = firstHour('1. Start')[0]!.split(/^(?=docker compose up)/m)
+  const [passwords, , start] = firstHour('1. Start')
   return { passwords: passwords!, start: start! }
 }
 

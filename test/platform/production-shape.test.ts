@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/config.ts'
+import { firstHour } from './compose.ts'
 
 // What can be read from the files, without a container engine. containers.test.ts runs them where there is one.
 
@@ -22,6 +23,9 @@ interface Service {
   networks?: string[]
   read_only?: boolean
   cap_drop?: string[]
+  profiles?: string[]
+  mem_limit?: string
+  logging?: { options: Record<string, string> }
 }
 
 const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
@@ -46,10 +50,28 @@ describe('docker-compose.yml', () => {
 
   test('only the API is published, and on this machine only unless the operator says otherwise', () => {
     const published = services.flatMap(([name, { ports = [] }]) => ports.map((port) => `${name} ${withDefaults(port)}`))
-    expect(published).toEqual(['api 127.0.0.1:3000:3000'])
+    expect(published).toEqual(['api 127.0.0.1:3000:3000', 'tls 80:80', 'tls 443:443'])
+    expect(compose.services.tls!.profiles).toEqual(['tls'])
     expect(compose.networks.inside?.internal).toBe(true)
     for (const name of ['postgres', 'redis', 'meilisearch'])
       expect(compose.services[name]!.networks, name).toEqual(['inside'])
+  })
+
+  test('no container grows without bound, in memory or in its log', () => {
+    for (const [name, { mem_limit, logging }] of services) {
+      expect([name, withDefaults(mem_limit ?? '')]).toEqual([name, expect.stringMatching(/^\d+[mg]$/)])
+      expect([name, logging?.options]).toEqual([name, { 'max-size': '10m', 'max-file': '5' }])
+    }
+    expect(compose.services.redis!.command).toContain('--maxmemory')
+  })
+
+  test('what the page tells to set for others is read by the service and by Caddy', () => {
+    const block = firstHour('1. Start')[1]!
+    const given = Object.fromEntries([...block.matchAll(/^([A-Z_]+)=(.+)$/gm)].map(([, name, value]) => [name, value]))
+    expect(given).toMatchObject({ COMPOSE_PROFILES: 'tls', READS: 'members', TRUST_PROXY: '1' })
+    expect(readFileSync('deploy/Caddyfile', 'utf8')).toMatch(/^\{\$SITE:\S+\} \{[\s\S]*reverse_proxy \{\$API:/m)
+    const { SITE, API } = compose.services.tls!.environment!
+    expect([SITE, API]).toEqual([expect.stringContaining('PUBLIC_URL'), 'api:3000'])
   })
 
   test('one service builds the image, which no registry has', () => {
