@@ -121,7 +121,7 @@ export async function openLibrary({ url, dataDir, prefix }: { url: string; dataD
   const logs: string[] = []
   const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
   const shared = { config, databaseUrl: url, redisUrl: inject('redisUrl'), logger, prefix }
-  const worker = await openWorker({ ...shared, pollMs: 20, roles: ['events'] })
+  const worker = await openWorker({ ...shared, pollMs: 200, roles: ['events'] })
   const api = await openApi({ ...shared, port: 0, host: '127.0.0.1', overrides: { versionTtlMs: 0 } })
   const db = openDb({ url, max: 10 })
   const media = openMediaStore(config)

@@ -34,7 +34,7 @@ const worker = await openWorker({
   prefix: process.argv[2]!,
   annotator,
   lockMs: 1_000,
-  pollMs: 50,
+  pollMs: 200,
   reconcileMs: 1_000,
 })
 console.log('working')
