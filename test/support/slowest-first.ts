@@ -7,10 +7,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const SLOWEST = [
   'test/faults/worker-killed.test.ts',
   'test/platform/start.test.ts',
-  'test/journeys/video.test.ts',
-  'test/library/cli.test.ts',
+  'test/journeys/wall.test.ts',
+  'test/journeys/every-reader.test.ts',
+  'test/webhooks/killed.test.ts',
   'test/video/hostile-media.test.ts',
-  'test/library/cli-reannotate.test.ts',
   'test/library/vision.test.ts',
   'test/video/extract.test.ts',
   'test/vision/measuring-annotator.test.ts',
