@@ -134,7 +134,10 @@ test('it leaves its name, and comes back beside a new board of it with its notes
   const stranger = await visitor.signIn('stranger@example.org')
   const foreign = form({ form: formToken(stranger.cookie.split('=')[1]!) }, stranger)
   expect((await api.call(undo, foreign)).status).toBe(404)
-  expect(await post(undo)).toMatchObject({ status: 200, json: { to: `/boards/${id}` } })
+  // The page that follows a deletion has the form of its undo.
+  expect((await api.call(`/boards?deleted=${id}`, { headers: { cookie } })).text).toContain(`action="${undo}"`)
+  const back = await api.call(undo, form({ form: formToken(cookie.split('=')[1]!) }, { cookie }))
+  expect([back.status, back.headers.get('location')]).toEqual([303, `/boards/${id}`])
   expect((await post(undo)).status).toBe(404)
   const { board } = (await http('GET', `/api/boards/${id}`)).json
   expect(board).toMatchObject({ name: 'Openings', item_count: 2, shared_at: null })

@@ -56,16 +56,6 @@ test('figures are read by day and by what was saved, in UTC', async () => {
     expect([path, (await get(path)).status]).toEqual([path, 200])
 })
 
-test.each(['from=0000-12-31', 'to=0001-01-01', 'from=0001-01-01&to=0001-01-02', 'to=1969-12-31'])(
-  'A11: a day out of range is refused: %s',
-  async (days) => {
-    for (const path of ['saves', 'activity', 'videos', 'stages', 'model', 'searches']) {
-      const { status, json } = await get(`${path}?${days}`)
-      expect([path, status, json.message]).toEqual([path, 400, expect.stringContaining('1970-01-01')])
-    }
-  },
-)
-
 test('a spreadsheet gets no formula from a name', async () => {
   const answer = await get('saves?from=2026-01-01&to=2026-01-31&by=brand&format=csv')
   expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')
@@ -121,13 +111,21 @@ test('counted_through is never later than what is counted', async () => {
   expect(await through('saves')).toBeLessThanOrEqual(rows[0].first.getTime())
 })
 
+const RANGE = /1970-01-01/
 test.each([
-  ['saves?from=2026-02-02&to=2026-02-01', /from: 2026-02-02 is after to \(2026-02-01\)/],
-  ['saves?from=2016-01-01&to=2026-01-01', /at most 366 days/],
-  ['saves?from=2999-01-01', /is after to/],
-  ['saves?from=2026-02-30', /must be a day such as 2026-11-22/],
-])('%s is refused with what is allowed', async (path, message) => {
-  const { status, json } = await get(path)
-  expect([status, json.code]).toEqual([400, 'invalid_request'])
-  expect(json.message).toMatch(message)
+  ['from=2026-02-02&to=2026-02-01', /from: 2026-02-02 is after to \(2026-02-01\)/],
+  ['from=2016-01-01&to=2026-01-01', /at most 366 days/],
+  ['from=2999-01-01', /is after to/],
+  ['from=2026-02-30', /must be a day such as 2026-11-22/],
+  // A11
+  ...['from=0000-12-31', 'to=0001-01-01', 'from=0001-01-01&to=0001-01-02', 'to=1969-12-31'].map(
+    (days): [string, RegExp] => [days, RANGE],
+  ),
+])('%s is refused with what is allowed', async (days, message) => {
+  for (const path of ['saves', 'activity', 'videos', 'stages', 'model', 'searches']) {
+    const { status, json } = await get(`${path}?${days}`)
+    expect([path, status, json.code, json.message]).toEqual([
+      ...[path, 400, 'invalid_request', expect.stringMatching(message)],
+    ])
+  }
 })

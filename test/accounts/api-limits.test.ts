@@ -1,7 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openRateLimits } from '../../src/http/rate-limit/rate-limits.ts'
+import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
 import { openTestApi, type TestApi } from './app.ts'
+import { form, openPageVisitor } from './page-visitor.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 let api: TestApi
@@ -29,17 +34,21 @@ describe('Idempotency-Key', () => {
     expect((await post('k2', { frameId: frameIds[0] }, '/api/favourites')).status).toBe(200)
     expect((await post('white space', { name: 'x' })).status).toBe(400)
     // Another account's equal key is another key.
-    const other = await seedAccount(api.db)
-    expect(
-      (
-        await api.call('/api/boards', {
-          method: 'POST',
-          key: other.key,
-          body: { name: 'mine' },
-          headers: { 'idempotency-key': 'k1' },
-        })
-      ).json.board.name,
-    ).toBe('mine')
+    const { key: other } = await seedAccount(api.db)
+    const asked = { method: 'POST', key: other, body: { name: 'mine' }, headers: { 'idempotency-key': 'k1' } }
+    expect((await api.call('/api/boards', asked)).json.board.name).toBe('mine')
+  })
+
+  test('of twelve equal requests at once one writes; the others get its answer or are told that it runs', async () => {
+    const { key } = await seedAccount(api.db)
+    const sent = { method: 'POST', key, body: { name: 'once' }, headers: { 'idempotency-key': 'at-once' } }
+    const answers = await Promise.all(Array.from({ length: 12 }, () => api.call('/api/boards', sent)))
+    const { boards } = (await api.call('/api/boards', { key })).json
+    expect(boards).toHaveLength(1)
+    for (const { status, json } of answers) {
+      if (status === 409) expect(json.code).toBe('conflict')
+      else expect([status, json.board.id]).toEqual([201, boards[0].id])
+    }
   })
 
   test('after a day the key is free; a share link is told once and kept nowhere', async () => {
@@ -63,18 +72,48 @@ describe('Idempotency-Key', () => {
 })
 
 describe('limits', () => {
-  test('too many failed keys from one address are stopped before the look-up; others go on', async () => {
-    await using small = await openTestApi({ scale: 0.1 })
-    const { key } = await seedAccount(small.db)
-    const from = (address: string, presented: string) =>
-      small.call('/api/boards', { key: presented, headers: { 'x-forwarded-for': address } })
-    for (let n = 0; n < 6; n++) expect((await from('203.0.113.7', 'wrong')).status).toBe(401)
-    const stopped = await from('203.0.113.7', 'wrong')
-    expect([stopped.status, stopped.json.code]).toEqual([429, 'rate_limited'])
-    expect((await from('203.0.113.8', key)).status).toBe(200)
-    for (let n = 0; n < 7; n++) await from(`2001:db8:1:2::${n}`, 'wrong')
-    expect((await from('2001:db8:1:2:ffff::1', 'wrong')).status).toBe(429)
-    expect((await from('2001:db8:1:3::1', 'wrong')).status).toBe(401)
+  const remaining = (headers: Headers) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
+
+  test('all keys of an account share one budget, over HTTP, MCP and pages; a new key is no new budget', async () => {
+    // A Pro account may spend 60 points, a free one 12.
+    await using visitor = await openPageVisitor({ scale: 0.01 })
+    const { api } = visitor
+    const { key, account } = await seedAccount(api.db)
+    const second = await createKey(api.db, { accountId: account.id, name: 'second' })
+    const { headers } = await api.call('/api/boards', { key })
+    expect(headers.get('ratelimit-policy')).toBe('"default";q=60;w=60')
+    expect(headers.get('ratelimit')).toMatch(/^"default";r=59;t=\d+$/)
+    expect(remaining((await api.call('/api/boards', { key: second.key })).headers)).toBe(58)
+    const tools = { method: 'POST', body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
+    expect(remaining((await api.call('/api/mcp', { ...tools, key })).headers)).toBe(57)
+    for (let n = 0; n < 57; n++) expect((await api.call('/api/boards', { key })).status).toBe(200)
+    await revokeKey(api.db, { accountId: account.id, keyId: second.record.id })
+    const third = await createKey(api.db, { accountId: account.id, name: 'third' })
+    for (const one of [key, third.key]) {
+      const over = await api.call('/api/boards', { key: one })
+      expect(over).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
+      expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(remaining(over.headers)).toBe(0)
+    }
+    expect((await api.call('/api/mcp', { ...tools, key: third.key })).status).toBe(429)
+
+    const { cookie } = await visitor.signIn('pages@example.org')
+    // Wherever they come from.
+    const usedUp = { 'x-forwarded-for': '198.51.100.7', accept: 'text/html' }
+    const status = async (path: string, given: string) =>
+      (await api.call(path, { headers: { ...usedUp, cookie: given } })).status
+    for (let n = 0; n < 6; n++) await status(`/nothing/${n}`, '')
+    for (const path of ['/nothing', '/privacy', '/keys'])
+      for (const none of ['', cookie.replace(/.{5}$/, 'AAAAA')])
+        expect([path, await status(path, none)]).toEqual([path, 429])
+    expect([await status('/nothing', cookie), await status('/privacy', cookie)]).toEqual([404, 200])
+    const page = await api.call('/keys', { headers: { ...usedUp, cookie } })
+    expect(page.text).toContain('1 of 12 points')
+    const fields = { form: formToken(cookie.split('=')[1]!), name: 'one', scope: 'saves:read', expires: '0' }
+    const create = async () => (await api.call('/web/keys', form(fields, { cookie }))).status
+    expect([await create(), await create(), await create()]).toEqual([201, 201, 429])
+    const { rows } = await api.db.$client.query(`select count(*)::int as made from api_keys where name = 'one'`)
+    expect(rows[0].made).toBe(2)
   })
 
   test('with Redis away requests are answered and still limited, by this process', async () => {
@@ -90,5 +129,30 @@ describe('limits', () => {
       expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429])
     }
     silent.close()
+  })
+
+  test.each([1, 2])('%i processes give out one budget to the last point, however many ask at once', async (count) => {
+    const { redisUrl, prefix } = api.stores
+    const logger = pino({ level: 'silent' })
+    // A busy machine is no Redis that is away.
+    const open = () => openRateLimits({ redisUrl, scale: 1, logger, prefix: `${prefix}:${count}`, patienceMs: 15_000 })
+    const limits = Array.from({ length: count }, open)
+    const consume = (n: number, from: string) => limits[n % count]!.consume('anonymous', from, count)
+    for (let n = 1; n <= 20; n++) expect((await consume(n, '192.0.2.2')).remaining).toBe(600 - count * n)
+    expect((await limits[0]!.peek('anonymous', '192.0.2.2')).remaining).toBe(600 - 20 * count)
+    let spent = 0
+    const spendAll = async (n: number) => {
+      try {
+        for (;;) {
+          await consume(n, '192.0.2.1')
+          spent += count
+        }
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'rate_limited' })
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, (_, n) => spendAll(n)))
+    expect(spent).toBe(600)
+    for (const one of limits) await one[Symbol.asyncDispose]()
   })
 })

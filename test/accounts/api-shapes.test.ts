@@ -167,13 +167,15 @@ test('a refused anonymous read says what its budget is, though an answer that is
   await using tight = await openTestApi({ scale: 0.01 })
   const statuses: number[] = []
   for (let n = 0; n < 8; n++) {
-    const { status, headers } = await tight.call('/api/frames')
+    const { status, headers, json } = await tight.call('/api/frames')
     statuses.push(status)
     expect(headers.has('ratelimit')).toBe(status === 429)
     if (status !== 429) continue
     expect(headers.get('ratelimit-policy')).toBe('"default";q=6;w=60')
     expect(headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/)
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    const kept = ['cache-control', 'etag', 'access-control-allow-origin'].map((name) => headers.get(name))
+    expect([json.code, ...kept]).toEqual(['rate_limited', 'no-store', null, '*'])
   }
   expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429])
 })

@@ -45,6 +45,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   // More than one batch.
   const { frameIds } = await seedFrames(db, { count: 1_200 })
   for (const accountId of [ann.id, bob.id]) await saveFrames(db, { accountId, frameIds })
+  await unsaveFrames(db, { accountId: ann.id, frameIds: frameIds.slice(0, 1) })
   const board = await createBoard(db, { accountId: ann.id, name: 'Openings' })
   await pinFrames(db, { accountId: ann.id, boardId: board.id, frameIds: frameIds.slice(0, 3), note: 'a private note' })
   const link = await shareBoard(db, { accountId: ann.id, boardId: board.id })
@@ -57,28 +58,18 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
   expect([code, stderr]).toEqual([0, ''])
   const kept = JSON.parse(stdout)
-  expect(Object.keys(kept)).toEqual([
-    ...[
-      'account',
-      'keys',
-      'apps',
-      'sessions',
-      'sign_in_links',
-      'stored_answers',
-      'removed_saves',
-      'deleted_boards',
-      'saves',
-      'boards',
-      'events',
-    ],
-  ])
+  expect(Object.keys(kept).join(' ')).toBe(
+    'account keys apps sessions sign_in_links stored_answers removed_saves deleted_boards saves boards events',
+  )
   expect(kept.account).toMatchObject({ id: ann.id, email, plan: 'pro', role: 'member' })
   expect(kept.keys).toMatchObject([{ name: 'Ann’s agent', hint: key.slice(-4), revoked_at: null }])
   expect(kept.apps).toMatchObject([{ name: 'Studio', returns_to: 'studio.example.org', scopes: ['saves:read'] }])
   expect(kept.sessions).toHaveLength(1)
   expect(kept.sign_in_links).toHaveLength(1)
-  expect(kept.saves.map((save: { frame_id: string }) => save.frame_id).sort()).toEqual([...frameIds].sort())
-  expect(kept.saves[0]).toMatchObject({ saved_at: expect.stringMatching(/^\d{4}-.*Z$/) })
+  expect(kept.saves.map((save: { frame_id: string }) => save.frame_id).sort()).toEqual(frameIds.slice(1).sort())
+  const [removed] = kept.removed_saves
+  for (const time of [kept.saves[0].saved_at, kept.keys[0].created_at, removed.saved_at, removed.removed_at])
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   expect(kept.boards).toMatchObject([{ id: board.id, name: 'Openings', shared_at: expect.any(String) }])
   expect(kept.boards[0].items).toHaveLength(3)
   expect(kept.deleted_boards).toMatchObject([{ id: deleted.id, name: 'Endings', notes: ['no more', 'no more'] }])
@@ -94,20 +85,9 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     `select distinct table_name as name from information_schema.columns
       where table_schema = 'public' and column_name in ('account_id', 'email') order by 1`,
   )
-  expect(rows.map((row) => row.name)).toEqual([
-    ...[
-      'accounts',
-      'api_keys',
-      'boards',
-      'events',
-      'grants',
-      'idempotency_keys',
-      'removed_saves',
-      'saves',
-      'sessions',
-      'sign_in_links',
-    ],
-  ])
+  expect(rows.map((row) => row.name).join(' ')).toBe(
+    'accounts api_keys boards events grants idempotency_keys removed_saves saves sessions sign_in_links',
+  )
 
   // And after the deletion nothing is left but the events under the random id.
   await deleteAccount(db, ann.id)
@@ -121,17 +101,4 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     [ann.id, email],
   )
   expect(left.rows).toEqual([])
-})
-
-test('every time is RFC 3339, whatever its name', async () => {
-  const { db } = stores
-  const { id: accountId } = await createAccount(db, { email: 'eve@example.org', plan: 'pro' })
-  await createKey(db, { accountId, name: 'Eve’s agent' })
-  const { frameIds } = await seedFrames(db, { count: 1 })
-  await saveFrames(db, { accountId, frameIds })
-  await unsaveFrames(db, { accountId, frameIds })
-  const { stdout } = await run('accounts', 'export', 'eve@example.org')
-  const { keys, removed_saves: removed } = JSON.parse(stdout)
-  for (const time of [keys[0].created_at, removed[0].saved_at, removed[0].removed_at])
-    expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
 })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openDb } from '../../src/db/client.ts'
 import { apiKeys } from '../../src/db/schema/accounts.ts'
 import {
   createAccount,
   deleteAccount,
+  deleteExpired,
   ensureAccount,
   findAccountByEmail,
   setPlan,
@@ -11,8 +11,9 @@ import {
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
 import {
   createKey,
-  generateKey,
+  DEAD_KEY_PAGE,
   isWellFormedKey,
+  listDeadKeys,
   listKeys,
   MAX_KEYS,
   recordUse,
@@ -66,21 +67,6 @@ describe('keys', () => {
     await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
     const types = (await eventsOf(stores.db, account.id)).map((event) => event.type)
     expect(types.filter((type) => type === 'key.revoked')).toHaveLength(1)
-  })
-
-  test('a key that may be one is checked in the database: without one all of them fail alike', async () => {
-    const { key, account } = await seedAccount(stores.db)
-    const revoked = await createKey(stores.db, { accountId: account.id, name: 'r' })
-    await revokeKey(stores.db, { accountId: account.id, keyId: revoked.record.id })
-    const away = openDb({ url: stores.databaseUrl })
-    await away.$client.end()
-    for (const none of [undefined, '', 'nonsense', 'x'.repeat(100_000), `flk_live_${'0'.repeat(38)}`])
-      expect(await authenticate(away, none)).toBeUndefined()
-    const all = [generateKey(), revoked.key, key]
-    const outcomes = await Promise.allSettled(all.map((presented) => authenticate(away, presented)))
-    expect(
-      new Set(outcomes.map((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : 'told'))),
-    ).toEqual(new Set([expect.stringContaining('pool')]))
   })
 
   test('a rotated key goes on for its grace period and is replaced once', async () => {
@@ -160,6 +146,59 @@ describe('keys', () => {
     ])
     await recordUse(stores.db, apiKeys, (await authenticate(stores.db, key))!.key)
     expect((await used())!.getTime()).toBeGreaterThan(first!.getTime() - 1)
+  })
+})
+
+/** Keys can be made and revoked without end: what is listed and kept of them has an end. */
+describe('dead keys', () => {
+  test('a list holds every valid key and the newest of those that ended within 30 days', async () => {
+    const { account } = await seedAccount(stores.db)
+    const first = (await listKeys(stores.db, account.id)).map((key) => key.id)
+    await stores.db.$client.query(
+      `insert into api_keys (id, account_id, name, hash, hint, scopes, created_at, revoked_at)
+       select 'dead' || n, $1, 'dead', 'hash' || n, '0000', '{}', now() - make_interval(mins => n),
+              now() - make_interval(mins => n)
+         from generate_series(1, 200) n`,
+      [account.id],
+    )
+    const ids = (await listKeys(stores.db, account.id)).map((key) => key.id)
+    expect(ids).toEqual([...first, ...Array.from({ length: DEAD_KEY_PAGE }, (_, n) => `dead${n + 1}`)])
+
+    const paged: string[] = []
+    let after: string | undefined
+    for (let more = true; more; ) {
+      const { keys, next } = await listDeadKeys(stores.db, account.id, { after })
+      paged.push(...keys.map((key) => key.id))
+      more = next !== null
+      after = next ?? undefined
+    }
+    expect(paged).toEqual(Array.from({ length: 200 }, (_, n) => `dead${n + 1}`))
+    // Another account's key is no place in this list, and neither is a text that names none.
+    const other = await seedAccount(stores.db)
+    for (const id of [(await listKeys(stores.db, other.account.id))[0]!.id, 'nothing', ''])
+      expect((await listDeadKeys(stores.db, account.id, { after: id })).keys).toEqual([])
+  })
+
+  test('a key that ended more than 30 days ago is not listed, and deleted with what else has expired', async () => {
+    const { account } = await seedAccount(stores.db)
+    const at = { accountId: account.id }
+    const keys = [
+      await createKey(stores.db, { ...at, name: 'revoked' }),
+      await createKey(stores.db, { ...at, name: 'old' }),
+    ]
+    for (const { record } of keys) await revokeKey(stores.db, { ...at, keyId: record.id })
+    const expired = await createKey(stores.db, { ...at, name: 'expired' })
+    const long = `now() - interval '31 days'`
+    await stores.db.$client.query(`update api_keys set revoked_at = ${long} where id = $1`, [keys[1]!.record.id])
+    await stores.db.$client.query(`update api_keys set expires_at = ${long} where id = $1`, [expired.record.id])
+    const names = async () => (await listKeys(stores.db, account.id)).map((key) => key.name)
+    const listed = await names()
+    expect(listed).toContain('revoked')
+    expect(listed).not.toContain('old')
+    expect(listed).not.toContain('expired')
+    await deleteExpired(stores.db)
+    const { rows } = await stores.db.$client.query('select name from api_keys where account_id = $1', [account.id])
+    expect(rows.map((row) => row.name).sort()).toEqual([...listed].sort())
   })
 })
 

@@ -20,7 +20,7 @@ afterAll(() => stores[Symbol.asyncDispose]())
 const rows = async <T extends object>(text: string, values: unknown[] = []) =>
   (await stores.db.$client.query<T>(text, values)).rows
 
-test('A5: the stored number of pins is their number, however many pin, unpin and delete at once', async () => {
+test('A5: each pin is counted, told once and has a place of its own, however many pin and unpin at once', async () => {
   const { account } = await seedAccount(stores.db)
   const { frameIds } = await seedFrames(stores.db, { count: 12 })
   const accountId = account.id
@@ -45,6 +45,15 @@ test('A5: the stored number of pins is their number, however many pin, unpin and
   expect(Object.fromEntries(shown.map(({ id, itemCount }) => [id, itemCount]))).toEqual(
     Object.fromEntries(counted.map(({ id, held }) => [id, held])),
   )
+  const places = await rows<{ position: number }>(
+    `select i.board_id || ':' || i.position as position from board_items i join boards b on b.id = i.board_id
+      where b.account_id = $1`,
+    [accountId],
+  )
+  expect(new Set(places.map(({ position }) => position)).size).toBe(places.length)
+  const types = await typesOf(stores.db, accountId)
+  const told = (type: string) => types.filter((one) => one === type).length
+  expect(told('board.frame_pinned') - told('board.frame_unpinned')).toBe(places.length)
   // Straight in the database, as a restore or a process of another version writes.
   await rows('delete from board_items where board_id = $1', [boards[0]!.id])
   expect(await rows('select item_count from boards where id = $1', [boards[0]!.id])).toEqual([{ item_count: 0 }])

@@ -40,6 +40,13 @@ test.each(['HTTP', 'MCP'] as const)(
   },
 )
 
+test('addresses of one /64 of IPv6 count as one', async () => {
+  const from = async (address: string) =>
+    (await api.call('/api/boards', { key: 'wrong', headers: { 'x-forwarded-for': address } })).status
+  for (let n = 0; n < 7; n++) await from(`2001:db8:1:2::${n}`)
+  expect([await from('2001:db8:1:2:ffff::1'), await from('2001:db8:1:3::1')]).toEqual([429, 401])
+})
+
 test('a key that has died is refused by itself, from whatever address it comes', async () => {
   const { key, record, account } = await seedAccount(api.db)
   const second = await seedAccount(api.db)

@@ -7,7 +7,7 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import type { TestApi } from './app.ts'
 import { type FormFields, form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
-import { seedFrames } from './seed-frames.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** What a page takes back or brings back costs what it touches, as through the API, on every plan. */
 
@@ -72,9 +72,9 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
 })
 
-test('a page that asks before a deed costs a read of each video, the deed a write of each', async () => {
+test('a page that asks before a deed tells what goes and costs a read of each video, the deed a write', async () => {
   const { cookie, left, token } = await openPayer('asks@example.org', 'operator')
-  const { videoId } = await seedFrames(api.db, { count: 1 })
+  const { videoId, frameIds } = await seedFrames(api.db, { count: 1 })
   const price = async (more: FormFields) => {
     const before = await left()
     const fields = { form: token, act: 'delete', video: [videoId, 'none'], ...more }
@@ -82,6 +82,12 @@ test('a page that asks before a deed costs a read of each video, the deed a writ
     return [status, before - (await left()) - 5]
   }
   expect(await price({})).toEqual([200, 2])
+  for (const told of ['1 person', '2 people']) {
+    await saveFrames(api.db, { accountId: (await seedAccount(api.db)).account.id, frameIds })
+    const asked = await api.call('/web/operator/videos', form({ form: token, one: `delete:${videoId}` }, { cookie }))
+    expect(asked.text).toContain('1 frame goes with it')
+    expect(asked.text).toContain(`<strong>${told}</strong> would lose`)
+  }
   expect(await price({ sure: '1' })).toEqual([409, 10])
 })
 

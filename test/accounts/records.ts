@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
-import { strengthOf } from './save-strength-oracle.ts'
+import { HALF_LIFE_MS } from '../../src/library/collections/saves.ts'
 
 /** An account's events, oldest first. */
 export async function eventsOf(
@@ -38,4 +38,12 @@ export async function expectCountsToAddUp(db: Db, frameId: string, count: number
   const expected = strengthOf(times ?? [])
   if (expected === null) expect(save_strength).toBeNull()
   else expect(save_strength).toBeCloseTo(expected, 6)
+}
+
+/** The sum that the SQL of saves.ts keeps save by save, in any order; null without saves. */
+function strengthOf(times: readonly Date[]): number | null {
+  if (times.length === 0) return null
+  const terms = times.map((time) => time.getTime() / HALF_LIFE_MS)
+  const greatest = terms.reduce((a, b) => Math.max(a, b))
+  return greatest + Math.log2(terms.reduce((sum, term) => sum + 2 ** (term - greatest), 0))
 }
