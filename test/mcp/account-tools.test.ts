@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post } from './support.ts'
-import { ACCOUNT, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ACCOUNT, callOf, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let service: ToolLibrary['service']
@@ -232,49 +232,34 @@ describe('a board, as over HTTP', () => {
   })
 })
 
-describe('one budget with HTTP', () => {
-  const leftOf = async (name: string, args: Record<string, unknown>, bearer: { authorization: string }) => {
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
-    const answer = await post(service.mcp, call, bearer)
-    return Number(/r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1])
+test('tool calls take points as HTTP does: words, counts, deep pages and each of a list cost more', async () => {
+  const { bearer } = await service.keyOf('pro')
+  const leftAfter = async (name: string, args: Record<string, unknown>) => {
+    const { headers } = await post(service.mcp, callOf(name, args), bearer)
+    return Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1])
   }
-
-  test('tool calls use it up by their points, and the answer says what is left', async () => {
-    const { bearer } = await service.keyOf('pro')
-    const left = (name: string, args: Record<string, unknown>) => leftOf(name, args, bearer)
-    const start = await left('list_techniques', {})
-    expect(await left('search_frames', { query: 'dark' })).toBe(start - 2)
-    expect(await left('create_board', { name: 'B' })).toBe(start - 7)
-    const taken = await post(service.mcp, { jsonrpc: '2.0', method: 'notifications/initialized' }, bearer)
-    expect([taken.status, taken.headers.ratelimit]).toEqual([202, expect.stringContaining(`r=${start - 8}`)])
-  })
-
-  test('counts and deep pages cost more where the answer is not in memory, as over HTTP', async () => {
-    const { bearer } = await service.keyOf('pro')
-    let before = await leftOf('list_techniques', {}, bearer)
-    const costOf = async (name: string, args: Record<string, unknown>) => {
-      const left = await leftOf(name, args, bearer)
-      const cost = before - left
-      before = left
-      return cost
-    }
-    const counted = { tone: 'dark', counts: true }
-    expect([await costOf('browse_frames', counted), await costOf('browse_frames', counted)]).toEqual([5, 1])
-    expect(await costOf('browse_frames', { tone: 'dark', page: 100 })).toBe(3)
-    expect(await costOf('search_frames', { query: 'dark', page: 100 })).toBe(4)
-  })
-
-  test.each([
-    ['get_video_frames', 'video_id', 1],
-    ['add_video', 'url', 5],
-  ])('%s costs the same however its list is written, and an empty one is not free', async (name, argument, each) => {
-    const { bearer } = await service.keyOf('pro')
-    const list = Array.from({ length: 12 }, (_, n) => `https://films.example.com/${n}.mp4`)
-    const left = (value: unknown) => leftOf(name, { [argument]: value }, bearer)
-    const start = await left(list[0])
-    const asList = await left(list)
-    const asText = await left(JSON.stringify(list))
-    const empty = await left([])
-    expect([start - asList, asList - asText, asText - empty]).toEqual([12 * each, 12 * each, each])
-  })
+  const counted = { tone: 'dark', counts: true }
+  const list = Array.from({ length: 12 }, (_, n) => `https://films.example.com/${n}.mp4`)
+  let left = await leftAfter('list_techniques', {})
+  for (const [name, args, points] of [
+    ['search_frames', { query: 'dark' }, 2],
+    ['create_board', { name: 'B' }, 5],
+    ['browse_frames', counted, 5],
+    // Then it is in memory.
+    ['browse_frames', counted, 1],
+    ['browse_frames', { tone: 'dark', page: 100 }, 3],
+    ['search_frames', { query: 'dark', page: 100 }, 4],
+    ['get_video_frames', { video_id: list }, 12],
+    ['get_video_frames', { video_id: JSON.stringify(list) }, 12],
+    ['get_video_frames', { video_id: [] }, 1],
+    ['add_video', { url: list }, 60],
+    ['add_video', { url: JSON.stringify(list) }, 60],
+    ['add_video', { url: [] }, 5],
+  ] as const) {
+    const before = left
+    left = await leftAfter(name, args)
+    expect([name, args, before - left]).toEqual([name, args, points])
+  }
+  const taken = await post(service.mcp, { jsonrpc: '2.0', method: 'notifications/initialized' }, bearer)
+  expect([taken.status, taken.headers.ratelimit]).toEqual([202, expect.stringContaining(`r=${left - 1}`)])
 })

@@ -2,14 +2,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MEMBER_SCOPES } from '../../src/library/accounts/keys.ts'
-import { createDispatcher } from '../../src/mcp/dispatcher.ts'
 import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { seedVideo } from '../support/seed.ts'
-import { post, postModern, STILL, silent } from './support.ts'
-import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { post, postModern } from './support.ts'
+import { callOf, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })
 let library: ToolLibrary
@@ -24,53 +22,43 @@ beforeAll(async () => {
 })
 afterAll(() => library[Symbol.asyncDispose]())
 
-describe('whatever a tool is given', () => {
-  test('it answers or refuses; nothing breaks inside', async () => {
-    const { bearer } = await service.keyOf('pro')
-    const { board } = (await call('create_board', { name: 'Kept' }, bearer)).structuredContent
-    const frame = ids((await get('/api/frames')).frames)[0]!
-    const text = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 40 }),
-      fc.constantFrom('\u0000', '\ud800', "'; drop table saves; --", '%_\\', '../..', frame, board.id, 'dark', '"'),
-    )
-    const number = fc.constantFrom(0, 1, 6, 20, -1, 1.5, 1e308)
-    const value = fc.oneof(text, fc.array(text, { maxLength: 3 }), number, fc.boolean(), fc.constant(null))
-    const probe = fc.constantFrom(...service.tools).chain((tool) => {
-      const { properties } = describeTool(tool).inputSchema as { properties: Record<string, { type?: string }> }
-      const fitting = ({ type }: { type?: string }) => {
-        if (type === 'array') return fc.array(text, { minLength: 1, maxLength: 3 })
-        return type === 'string' ? text : value
-      }
-      const fields = Object.fromEntries(
-        Object.entries(properties).map(([name, property]) => [
-          name,
-          fc.oneof({ weight: 4, arbitrary: fitting(property) }, { weight: 1, arbitrary: value }),
-        ]),
-      )
-      return fc.record({
-        name: fc.constant(tool.name),
-        args: fc.record(fields, {
-          requiredKeys: (describeTool(tool).inputSchema.required as string[] | undefined) ?? [],
-        }),
-      })
-    })
-    await fc.assert(
-      fc.asyncProperty(probe, async ({ name, args }) => {
-        const answer = await post(
-          service.mcp,
-          { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
-          bearer,
-        )
-        expect([answer.status, answer.json.error]).toEqual([200, undefined])
-        expect(['unavailable', 'internal']).not.toContain(answer.json.result._meta?.code)
-      }),
-      { numRuns: 400 },
-    )
+test('whatever a tool is given, it answers or refuses; nothing breaks inside', async () => {
+  const { bearer } = await service.keyOf('pro')
+  const { board } = (await call('create_board', { name: 'Kept' }, bearer)).structuredContent
+  const frame = ids((await get('/api/frames')).frames)[0]!
+  const known = fc.constantFrom(
+    '\u0000',
+    '\ud800',
+    "'; drop table saves; --",
+    '%_\\',
+    '../..',
+    frame,
+    board.id,
+    'dark',
+    '"',
+  )
+  const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), known)
+  const list = fc.array(text, { maxLength: 3 })
+  const value = fc.oneof(text, list, fc.constantFrom(0, 1, 6, 20, -1, 1.5, 1e308, true, false, null))
+  const fitting: Record<string, fc.Arbitrary<unknown>> = { array: list, string: text }
+  const probe = fc.constantFrom(...service.tools).chain((tool) => {
+    const { properties, required = [] } = describeTool(tool).inputSchema as {
+      properties: Record<string, { type?: string }>
+      required?: string[]
+    }
+    const fields = Object.entries(properties).map(([name, { type = '' }]): [string, fc.Arbitrary<unknown>] => [
+      name,
+      fc.oneof({ weight: 4, arbitrary: fitting[type] ?? value }, { weight: 1, arbitrary: value }),
+    ])
+    return fc.tuple(fc.constant(tool.name), fc.record(Object.fromEntries(fields), { requiredKeys: required }))
   })
+  const property = fc.asyncProperty(probe, async ([name, args]) => {
+    const { status, json } = await post(service.mcp, callOf(name, args), bearer)
+    expect([status, json.error]).toEqual([200, undefined])
+    expect(['unavailable', 'internal']).not.toContain(json.result._meta?.code)
+  })
+  await fc.assert(property, { numRuns: 400 })
 })
-
-/** The same page of the same library at 960e641. */
-const BYTES_BEFORE = 18_332
 
 describe('thrift (o200k tokens)', () => {
   test('twenty hits of search_frames are at most 1,800', async () => {
@@ -131,19 +119,12 @@ describe('thrift (o200k tokens)', () => {
     expect(told(all).length).toBeLessThanOrEqual(5_000)
     expect(told(open).length).toBeLessThanOrEqual(2_700)
   })
-  test('a page of twenty frames is at most 60 % of what it was when each was sent whole three times', async () => {
-    const bytes = async (name: string, args: object) => {
-      const { content, structuredContent } = await call(name, args as Record<string, unknown>)
-      expect(structuredContent.frames).toHaveLength(20)
-      return Buffer.byteLength(JSON.stringify({ content, structuredContent }))
-    }
-    for (const [name, args] of [
-      ['search_frames', { query: 'dark' }],
-      ['browse_frames', { video_id: videoIds.slice(0, 3) }],
-    ] as const)
-      expect(await bytes(name, args)).toBeLessThanOrEqual(BYTES_BEFORE * 0.6)
-  })
 })
+
+const VALUES: unknown[] = [
+  ...[0, -1, 1, 51, 1.5, 'x', 'a'.repeat(3_000), true, null, {}],
+  ...[[], [1], ['x'], ['dark'], ['text-card']],
+]
 
 describe('definitions', () => {
   test('every tool has a title, a description, all four hints and closed schemas', async () => {
@@ -168,32 +149,6 @@ describe('definitions', () => {
       // Pictures are kept nowhere twice.
       expect(tool.cacheable).toBe(!tool.visibleTo && (tool.scope === null || tool.scope === 'any'))
     }
-  })
-  test.each([
-    ['create_board', { name: 'Openings', another: true }, 'Check first, because a repeat acts again.'],
-    ['update_board', { board_id: 'Openings', share: 'new_link' }, 'Check first, because a repeat acts again.'],
-    ['save_frame', { frame_ids: ['some-0'] }, 'Repeating the call is safe.'],
-  ])('past its deadline %s says what a repeat does', async (name, args, said) => {
-    const tools = service.tools.map((tool) => ({ ...tool, run: () => new Promise<never>(() => undefined) }))
-    const info = { name: 'x', title: 'x', version: '0' }
-    const rest = { instructions: '', keysUrl: '', logger: silent, readModel: STILL, methods: () => [] }
-    const dispatch = createDispatcher({ info, tools, deadlineMs: 1, ...rest })
-    const { body } = await dispatch(
-      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-      {},
-      {
-        caller: {
-          key: { id: 'k', scopes: [...MEMBER_SCOPES], lastUsedAt: null },
-          account: { id: 'a', role: 'member', plan: 'pro' },
-        },
-        inTurn: (act) => act(),
-        charge: async () => undefined,
-        chargeMore: async () => undefined,
-      },
-    )
-    const { result } = JSON.parse(body!.join(''))
-    expect(result).toMatchObject({ isError: true, _meta: { code: 'unavailable' } })
-    expect(result.content[0].text).toContain(said)
   })
   test('closed lists are the lists of the HTTP parameters, word for word', () => {
     for (const name of ['search_frames', 'browse_frames']) {
@@ -235,26 +190,8 @@ describe('definitions', () => {
       for (const [name, property] of Object.entries(
         inputSchema.properties as Record<string, Record<string, unknown>>,
       )) {
-        const values = [
-          undefined,
-          property.default,
-          0,
-          -1,
-          1,
-          51,
-          1.5,
-          'x',
-          true,
-          null,
-          {},
-          [],
-          [1],
-          ['x'],
-          ['dark'],
-          ['text-card'],
-          'a'.repeat(3_000),
-        ]
-        for (const value of [...values, ...((property.enum as unknown[]) ?? [])]) {
+        const own = [undefined, property.default, ...((property.enum as unknown[]) ?? [])]
+        for (const value of [...own, ...VALUES]) {
           const args = JSON.parse(JSON.stringify({ ...known, [name]: value }))
           // A text for a list is understood, although the schema asks for the list.
           if (property.type === 'array' && typeof value === 'string') continue

@@ -263,45 +263,6 @@ describe('answers', () => {
 })
 
 describe('answers that help on', () => {
-  test('a bad argument is told with what is allowed', async () => {
-    for (const [args, parts] of [
-      [
-        { query: 'x', subject: ['cat'] },
-        [
-          'subject.0 (got "cat"): must be one of ' +
-            'presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd',
-        ],
-      ],
-      [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
-      [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
-      [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
-      [{ query: 'x', colour: 'taupe' }, ['color (got "taupe")']],
-      [{ query: 'x', color: 'taupe' }, ['hex colour such as 1a73e8', 'or one of black']],
-      [{ query: 'x', limit: -5 }, ['limit (got -5)', 'at least 1']],
-      [{}, ['query: is required and must be a text']],
-      [{ query: ' ' }, ['query']],
-    ] as const) {
-      const refused = await call('search_frames', args)
-      expect([refused.isError, refused._meta.code]).toEqual([true, 'invalid_request'])
-      for (const part of parts) expect(refused.text).toContain(part)
-    }
-    for (const [name, args] of [
-      ['browse_frames', { color: Array(20_000).fill('a') }],
-      ['browse_frames', { color: 'a,'.repeat(40_000) }],
-      ['browse_frames', { subject: Array(20_000).fill('a') }],
-      ['browse_frames', Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`no${n}`, 1]))],
-    ] as const) {
-      const { isError, text } = await call(name, args)
-      expect([isError, text.length < 2_000]).toEqual([true, true])
-      // Refused for its length, not after a look at every item.
-      const { error } = service.tools.find((tool) => tool.name === name)!.input.safeParse(args)
-      expect(error!.issues.length).toBeLessThanOrEqual(60)
-    }
-    const many = { query: 'x', author: Array.from({ length: 51 }, (_, n) => `Brand ${n}`) }
-    expect((await call('search_frames', many)).text).toContain('takes at most 50 values')
-    expect((await call('find_similar_frames', { frame_id: 'nope' }))._meta.code).toBe('not_found')
-    expect((await call('get_video_frames', { video: 'nope' })).text).toContain('search_library')
-  })
   test('nothing found: each suggestion holds when it is followed', async () => {
     const none = await call('search_frames', { query: 'terminal', subject: 'terminal', tone: 'bright' })
     expect(none.isError).toBeUndefined()
@@ -343,8 +304,6 @@ describe('answers that help on', () => {
     const left = await call('browse_frames', { tone: 'dark', not: { described: 'no' } })
     const all = await call('browse_frames', { tone: 'dark' })
     expect(left.structuredContent.total).toBe(all.structuredContent.total - json.total)
-    const both = await call('browse_frames', { tone: 'dark', not: { tone: ['dark'] } })
-    expect([both.isError, both.text]).toEqual([true, expect.stringContaining('send one of them')])
   })
   test('nothing found is asked for once: what would be found is counted in the same search', async () => {
     const none = await call('search_frames', { query: 'dark command', subject: 'chart', tone: 'bright', limit: 19 })

@@ -1,5 +1,4 @@
 import { gzipSync } from 'node:zlib'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { readAnswer } from '../support/openapi.ts'
@@ -110,36 +109,6 @@ test.each([
   const { status, json, text } = await readAnswer('POST', '/api/mcp', answer)
   expect([status, json.code]).toEqual([500, 'internal'])
   expect(text).not.toContain('secret')
-})
-
-test('the log level changes no answer', async () => {
-  await using verbose = await listen((url) => [server.route(url)], pino({ level: 'debug' }, { write: () => undefined }))
-  const told = async (url: string, body: string, headers: Record<string, string>) => {
-    server.seen.charged = 0
-    const answer = await send(url, { headers: { 'content-type': 'application/json', ...headers }, body })
-    const { date: _, 'x-request-id': id, ...rest } = answer.headers
-    expect(id).toMatch(/^[A-Za-z0-9._-]{1,64}$/)
-    return { status: answer.status, headers: rest, text: answer.text.replaceAll(url.replace('/api/mcp', ''), '') }
-  }
-  const bodies = [
-    list(),
-    call('echo', { text: 'a' }),
-    call('mine'),
-    call('nothing'),
-    [],
-    [list(), call('echo')],
-    { jsonrpc: '2.0', method: 'x' },
-  ]
-  for (const body of [...bodies.map((one) => JSON.stringify(one)), '{bad', '', `{"a":"${'x'.repeat(300_000)}"}`])
-    for (const headers of [
-      {},
-      { 'x-request-id': 'mine' },
-      { 'content-type': 'text/plain' },
-      { 'mcp-protocol-version': '2020-01-01' },
-    ])
-      expect(await told(mcp, body, headers as Record<string, string>)).toEqual(
-        await told(`${verbose.url}/api/mcp`, body, headers as Record<string, string>),
-      )
 })
 
 describe('keys', () => {
