@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import type { Engine } from '../support/engines.ts'
-import { openMeili } from '../support/meilisearch.ts'
+import { theMeili } from '../support/meilisearch.ts'
 import type { Answer } from '../support/openapi.ts'
 import { type SeedFrame, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -36,7 +36,7 @@ export interface ContractLibrary {
 
 /** A library in which every sentence of the read parts can be tried. */
 export async function openContractLibrary(engine: Engine): Promise<ContractLibrary> {
-  const meili = engine === 'meilisearch' ? await openMeili() : undefined
+  const meili = engine === 'meilisearch' ? theMeili() : undefined
   const service = await openService({ env: meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key ?? '' } : {} })
   const { db } = service.stores
   let count = 0
@@ -125,7 +125,6 @@ export async function openContractLibrary(engine: Engine): Promise<ContractLibra
     frameCount: count,
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]()
-      await meili?.[Symbol.asyncDispose]()
     },
   }
 }

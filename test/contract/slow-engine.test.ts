@@ -12,7 +12,7 @@ import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { resilientSearch } from '../../src/search/open-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { startCutOff } from '../support/cut-off.ts'
-import { meiliMissing, openMeili } from '../support/meilisearch.ts'
+import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { type CountedApi, openCountedApi } from './counted-api.ts'
 
 /** A Meilisearch whose answers a proxy holds back, seen through the HTTP API. */
@@ -50,7 +50,7 @@ async function standInEngine(): Promise<Engine> {
 
 async function realEngine(): Promise<Engine> {
   const { db } = api.service.stores
-  const meili = await openMeili()
+  const meili = theMeili()
   const place = { url: meili.url, key: meili.key, prefix: `t_${randomBytes(6).toString('hex')}` }
   await rebuildMirror({ db, sink: openMeiliSink(place) })
   return {
@@ -61,16 +61,13 @@ async function realEngine(): Promise<Engine> {
       const headers: Record<string, string> = meili.key ? { authorization: `Bearer ${meili.key}` } : {}
       for (const index of ['frames', 'names'])
         await fetch(`${meili.url}/indexes/${place.prefix}_${index}`, { method: 'DELETE', headers })
-      await meili[Symbol.asyncDispose]()
     },
   }
 }
 
-const missing = meiliMissing()
-
 describe.each([
   { name: 'a stand-in engine', open: standInEngine, reason: undefined },
-  { name: `Meilisearch${missing ? ` (${missing})` : ''}`, open: realEngine, reason: missing },
+  { name: `Meilisearch (${MEILI_MISSING ?? 'real'})`, open: realEngine, reason: MEILI_MISSING },
 ])('$name behind a proxy', ({ open, reason }) => {
   async function behindProxy() {
     const engine = await open()

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { ENGINES, MEILI_MISSING } from '../support/engines.ts'
+import { ENGINES } from '../support/engines.ts'
+import { MEILI_MISSING } from '../support/meilisearch.ts'
 import { type ApiFrame, type ContractLibrary, openContractLibrary, YOUTUBE_URL } from './library.ts'
 
 /**

@@ -26,8 +26,8 @@ function write(path: string, content: string): void {
   writeFileSync(join(repository, path), content)
 }
 
-function check(name: string): { status: number | null; lines: string[] } {
-  const { status, stdout } = spawnSync(process.execPath, [resolve('scripts', `${name}.mjs`)], {
+function check(name: string, ...args: string[]): { status: number | null; lines: string[] } {
+  const { status, stdout } = spawnSync(process.execPath, [resolve('scripts', `${name}.mjs`), ...args], {
     cwd: repository,
     encoding: 'utf8',
   })
@@ -86,6 +86,24 @@ test('a table that another room writes fails the layer check, by drizzle and in 
       'src/workers/c.ts writes read_models, but only projections and search may.',
     ]),
   )
+})
+
+test('a file of source or tests without a row, and a row that leads nowhere, fail the table of near tests', () => {
+  write('src/attic/box.ts', '')
+  write('src/web/html.ts', '')
+  write('test/accounts/attic.test.ts', '')
+  const { status, lines } = check('test-near', '--check')
+  expect(status).toBe(1)
+  const said = lines.map((line) => line.replace(' The table is in scripts/test-near.mjs.', ''))
+  expect(said).toEqual(
+    expect.arrayContaining([
+      'src/attic/box.ts has no row: say which tests hold it.',
+      'test/accounts/attic.test.ts is named by no row.',
+      'There is no src/vocabulary.ts.',
+      'src/events: there is no test/events.',
+    ]),
+  )
+  expect(said.join()).not.toContain('src/web/html.ts')
 })
 
 test('a regular expression inside toMatchObject fails the linter, because it would match any string', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { frames } from '../library/support.ts'
-import { meiliMissing, openMeili } from '../support/meilisearch.ts'
+import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 let stores: Stores
@@ -100,9 +100,8 @@ test('a bucket that refuses the key or is not there is one line that names the s
   }
 })
 
-test.skipIf(meiliMissing() !== undefined)('Meilisearch that refuses the key is one line that names it', async () => {
-  await using meili = await openMeili()
-  expect(await refusal({ MEILI_URL: meili.url, MEILI_KEY: SECRET }, 'reindex')).toMatch(
+test.skipIf(MEILI_MISSING)('Meilisearch that refuses the key is one line that names it', async () => {
+  expect(await refusal({ MEILI_URL: theMeili().url, MEILI_KEY: SECRET }, 'reindex')).toMatch(
     /Meilisearch refuses MEILI_KEY. Correct it/,
   )
 })

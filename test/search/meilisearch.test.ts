@@ -8,23 +8,22 @@ import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { INDEX } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { meiliMissing, openMeili } from '../support/meilisearch.ts'
+import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
 
 // Making and swapping indexes takes seconds each on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-const missing = meiliMissing()
-if (missing) {
+if (MEILI_MISSING) {
   describe('Meilisearch', () => {
-    test.skip(`contract (${missing})`, () => {})
+    test.skip(`contract (${MEILI_MISSING})`, () => {})
   })
 } else {
   describeContract('Meilisearch', async () => {
     const stores = await openStores()
     const { db } = stores
-    const meili = await openMeili()
+    const meili = theMeili()
     const prefix = `t_${randomBytes(6).toString('hex')}`
     const options = { ...meili, prefix }
     const sink = openMeiliSink(options)
@@ -49,7 +48,6 @@ if (missing) {
       async [Symbol.asyncDispose]() {
         const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
         await client.deleteIndexIfExists(`${prefix}_${INDEX}`)
-        await meili[Symbol.asyncDispose]()
         await stores[Symbol.asyncDispose]()
       },
     }

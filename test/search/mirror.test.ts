@@ -15,14 +15,13 @@ import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { resilientSearch } from '../../src/search/open-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { meiliMissing, openMeili, type TestMeili } from '../support/meilisearch.ts'
+import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 // Making and swapping indexes takes seconds each on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-const missing = meiliMissing()
 const logger = pino({ level: 'silent' })
 const ask = (q: string): FrameQuery => ({
   filters: {},
@@ -34,21 +33,19 @@ const ask = (q: string): FrameQuery => ({
   variety: false,
 })
 
-describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${missing})` : ''}`, () => {
+describe.skipIf(MEILI_MISSING)(`Meilisearch as a mirror (${MEILI_MISSING ?? 'real'})`, () => {
   const prefix = `t_${randomBytes(6).toString('hex')}`
   let stores: Stores
-  let meili: TestMeili
+  const meili = theMeili()
   let client: Meilisearch
   let sink: ReturnType<typeof openMeiliSink>
   beforeAll(async () => {
     stores = await openStores()
-    meili = await openMeili()
     client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
     sink = openMeiliSink({ ...meili, prefix })
   })
   afterAll(async () => {
     for (const suffix of ['', '_next']) await client.deleteIndexIfExists(`${prefix}_frames${suffix}`)
-    await meili[Symbol.asyncDispose]()
     await stores[Symbol.asyncDispose]()
   })
 

@@ -1,11 +1,15 @@
 import type { Reporter, TestModule } from 'vitest/node'
+import { MEILI_MISSING } from './meilisearch.ts'
 
 const SLOWEST = 10
 
-/** Ends a run with its ten slowest files and the line that continuous integration reads: `N passed, N failed`. */
+/**
+ * Ends a run with its ten slowest files, what it left out, and the line that continuous integration reads:
+ * `N passed, N failed`.
+ */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
-    const lines = [...(modules.length > 0 ? slowest(modules) : []), '', totals(modules, errors)]
+    const lines = [...(modules.length > 0 ? slowest(modules) : []), ...skipped(modules), '', totals(modules, errors)]
     // After the default reporter's summary.
     setImmediate(() => console.log(`\n${lines.join('\n')}`))
   }
@@ -17,6 +21,13 @@ function slowest(modules: readonly TestModule[]): string[] {
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST)
   return ['Slowest files', ...files.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${name}`)]
+}
+
+/** What a run without a Meilisearch leaves out, and how to run it. */
+function skipped(modules: readonly TestModule[]): string[] {
+  const tests = modules.flatMap((module) => [...module.children.allTests('skipped')])
+  const hasSome = MEILI_MISSING !== undefined && tests.some(({ fullName }) => fullName.includes(MEILI_MISSING!))
+  return hasSome ? ['', 'Skipped: the tests on a real Meilisearch. Run them with: npm run test:meilisearch'] : []
 }
 
 function totals(modules: readonly TestModule[], errors: readonly unknown[]): string {
