@@ -3,9 +3,9 @@ import { UnauthorizedError as OldUnauthorized } from '@modelcontextprotocol/sdk/
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { seedVideo } from '../support/seed.ts'
 import {
   askForAccess,
+  asking,
   callMethod,
   callTool,
   letIn,
@@ -20,7 +20,7 @@ import {
 let service: SignInService
 let person: Person
 beforeAll(async () => {
-  service = await openSignInService({}, { worker: { roles: ['events'] } })
+  service = await openSignInService()
   person = await service.person('designer@example.com')
 })
 afterAll(() => service[Symbol.asyncDispose]())
@@ -64,35 +64,8 @@ test('the protocol’s client signs a person in, saves to a board, and finds it 
   expect(made.isError).toBeFalsy()
   const boards = await signedIn.callTool({ name: 'list_boards', arguments: {} })
   expect(JSON.stringify(boards.content)).toContain('Openings')
-  await doesItsJob(signedIn)
   await signedIn.close()
 })
-
-/** What an agent is for: dark text cards that begin films, those like the first, ten of them on a board. */
-async function doesItsJob(agent: Client): Promise<void> {
-  for (let n = 0; n < 12; n++)
-    await seedVideo(service.stores.db, {
-      title: `Launch ${n}`,
-      frames: [{ subject: 'text-card', tone: 'dark', kind: 'intro', caption: `A headline on black, ${n}` }],
-    })
-  await service.worker.drain()
-  const call = async (name: string, args: Record<string, unknown>) => {
-    const result = await agent.callTool({ name, arguments: args })
-    expect(result.isError, JSON.stringify(result.content)).toBeFalsy()
-    // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
-    return result.structuredContent as any
-  }
-  const { frames } = await call('search_frames', { query: 'headline', tone: 'dark', kind: 'intro' })
-  expect(frames).toHaveLength(12)
-  const similar = await call('find_similar_frames', { frame_id: frames[0].id, limit: 10 })
-  const ten = similar.frames.map(({ id }: { id: string }) => id)
-  expect((await call('save_frame', { frame_ids: ten.slice(0, 2) })).saved).toHaveLength(2)
-  expect((await call('pin_frame', { board_id: 'Openings', frame_ids: ten, note: 'for Monday' })).pinned).toEqual(ten)
-  const opened = await call('get_board', { board_id: 'Openings' })
-  expect(opened.frames.map(({ id, note }: { id: string; note: string }) => [id, note])).toEqual(
-    ten.map((id: string) => [id, 'for Monday']),
-  )
-}
 
 test('the protocol’s older client signs in too', async () => {
   const app = appMemory('http://localhost:33418/callback')
@@ -238,8 +211,7 @@ describe('a client', () => {
   })
 
   test('a request for access costs a write, and a long one is not stored', async () => {
-    const redirectUri = 'https://studio.example.com/callback'
-    const { json } = await register(service, { client_name: 'Studio', redirect_uris: [redirectUri] })
+    const { clientId, redirectUri } = await asking(service)
     const stored = async () => {
       const { rows } = await service.stores.db.$client.query(
         "select count(*)::int as n, sum(length(payload::text)) as held from oauth_records where kind = 'Interaction'",
@@ -247,7 +219,7 @@ describe('a client', () => {
       return rows[0]
     }
     const ask = (state: string) => {
-      const { address } = askForAccess(service, { clientId: json.client_id, redirectUri, extra: { state } })
+      const { address } = askForAccess(service, { clientId, redirectUri, extra: { state } })
       return fetch(address, { redirect: 'manual' })
     }
     const left: number[] = []
@@ -265,10 +237,10 @@ describe('a client', () => {
   })
 
   test('is told why its request cannot go on, on our page, without being sent anywhere', async () => {
-    const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri: 'https://evil.example.com/back' })
-    const page = await person.open(asked.address)
-    expect([page.status, page.url]).toEqual([400, asked.address])
+    const { clientId } = await asking(service)
+    const { address } = askForAccess(service, { clientId, redirectUri: 'https://evil.example.com/back' })
+    const page = await person.open(address)
+    expect([page.status, page.url]).toEqual([400, address])
     expect(page.text).toContain('The app cannot connect')
     const ended = await person.open(`${service.url}/oauth/authorize/ended`)
     for (const { text } of [page, ended]) expect(text).toContain('<h1>That did not work</h1>')
@@ -349,9 +321,7 @@ describe('a person', () => {
 
   const ASKED = ['boards:read videos:write offline_access unheard:of', 'offline_access', 'unheard:of', 'videos:write']
   test.each(ASKED)('is not offered what only operators may do, and is asked once: %s', async (scope) => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const { address } = askForAccess(service, { clientId: json.client_id, redirectUri, scope })
+    const { address } = await asking(service, { scope })
     const { text } = await person.open(address)
     expect(text).not.toContain('videos:write')
     if (scope === 'videos:write') expect(text).toContain('asks only for what operators may allow')
@@ -359,26 +329,20 @@ describe('a person', () => {
   })
 
   test('refuses, and the app learns it', async () => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const { address } = askForAccess(service, { clientId: json.client_id, redirectUri })
+    const { address } = await asking(service)
     const back = await person.decide(address, { decision: 'refuse' })
     expect([back.searchParams.get('error'), back.searchParams.get('code')]).toEqual(['access_denied', null])
   })
 
   test('signs in first, and comes back to the question', async () => {
-    const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri: 'https://app.example.com/back' })
-    const to = await fetch(asked.address, { redirect: 'manual' })
+    const to = await fetch((await asking(service)).address, { redirect: 'manual' })
     const consent = await fetch(new URL(to.headers.get('location')!, service.url), { redirect: 'manual' })
     expect([consent.status, consent.headers.get('location')]).toEqual([303, '/sign-in'])
     expect(consent.headers.get('set-cookie')).toContain('back=%2Foauth%2Fconsent%2F')
   })
 
   test('cannot answer a request of another browser', async () => {
-    const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri: 'https://app.example.com/back' })
-    const mine = await fetch(asked.address, { redirect: 'manual' })
+    const mine = await fetch((await asking(service)).address, { redirect: 'manual' })
     const page = await person.open(new URL(mine.headers.get('location')!, service.url).href)
     expect(page.status).toBe(404)
   })

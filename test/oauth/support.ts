@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
-import type { WorkerOptions } from '../../src/workers/main.ts'
 import { readAnswer } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
@@ -26,10 +25,7 @@ export interface Person {
   decide(address: string, answer?: { scopes?: readonly string[]; decision?: string }): Promise<URL>
 }
 
-export async function openSignInService(
-  env: Record<string, string> = {},
-  { worker }: { worker?: Partial<WorkerOptions> } = {},
-): Promise<SignInService> {
+export async function openSignInService(env: Record<string, string> = {}): Promise<SignInService> {
   const web: SignInService['web'] = new Map()
   const names: SignInService['names'] = new Map()
   const documents = createServer((req, res) => {
@@ -41,7 +37,7 @@ export async function openSignInService(
   const { port } = documents.address() as AddressInfo
   const service = await openService({
     pages: true,
-    ...(worker ? { workerOptions: worker } : { worker: false }),
+    worker: false,
     env,
     overrides: {
       wire: {
@@ -153,23 +149,26 @@ export async function register(
   return { status: answer.status, json: await answer.json() }
 }
 
-/** An app that has been let in: registered, allowed, with its first tokens. */
-export async function letIn(service: SignInService, person: Person, options: { scopes?: readonly string[] } = {}) {
-  const redirectUri = 'https://app.example.com/back'
-  const registered = await register(service, { client_name: 'An app', redirect_uris: [redirectUri] })
-  const clientId: string = registered.json.client_id
-  const asked = askForAccess(service, { clientId, redirectUri })
-  const back = await person.decide(asked.address, options)
-  const code = back.searchParams.get('code')!
-  const { verifier } = asked
-  const exchange = {
+/** An app that registers itself and asks for access. `exchange` is what it sends for its tokens. */
+export async function asking(service: Service, given: Partial<Asked> = {}) {
+  const { redirectUri = 'https://app.example.com/back' } = given
+  const { json } = await register(service, { client_name: 'An app', redirect_uris: [redirectUri] })
+  const clientId: string = json.client_id
+  const { address, verifier } = askForAccess(service, { ...given, clientId, redirectUri })
+  const exchange = (back: URL) => ({
     grant_type: 'authorization_code',
     client_id: clientId,
     redirect_uri: redirectUri,
-    code,
+    code: back.searchParams.get('code')!,
     code_verifier: verifier,
-    resource: service.mcp,
-  }
+  })
+  return { clientId, redirectUri, address, exchange }
+}
+
+/** An app that has been let in, with its first tokens. */
+export async function letIn(service: SignInService, person: Person, options: { scopes?: readonly string[] } = {}) {
+  const { clientId, redirectUri, address, exchange: toExchange } = await asking(service)
+  const exchange = { ...toExchange(await person.decide(address, options)), resource: service.mcp }
   const tokens = await post(`${service.url}/oauth/token`, exchange)
   return { clientId, redirectUri, exchange, tokens: tokens.json }
 }

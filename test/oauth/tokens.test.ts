@@ -2,16 +2,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
 import { listGrants } from '../../src/library/accounts/grants.ts'
-import {
-  askForAccess,
-  callTool,
-  letIn,
-  openSignInService,
-  type Person,
-  post,
-  register,
-  type SignInService,
-} from './support.ts'
+import { asking, callTool, letIn, openSignInService, type Person, post, type SignInService } from './support.ts'
 
 /** What codes and tokens open, and when they stop. */
 
@@ -50,18 +41,9 @@ describe('a code', () => {
   })
 
   test.each([1, 2, 3, 4, 5])('gets tokens for one of four exchanges at once at most (%i)', async () => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
-    const back = await person.decide(asked.address)
-    const exchange = {
-      grant_type: 'authorization_code',
-      client_id: json.client_id,
-      redirect_uri: redirectUri,
-      code: back.searchParams.get('code')!,
-      code_verifier: asked.verifier,
-    }
-    const answers = await Promise.all([1, 2, 3, 4].map(() => tokenEndpoint(exchange)))
+    const { address, exchange } = await asking(service)
+    const sent = exchange(await person.decide(address))
+    const answers = await Promise.all([1, 2, 3, 4].map(() => tokenEndpoint(sent)))
     expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
     expect(answers.every(({ status }) => status === 200 || status === 400)).toBe(true)
   })
@@ -72,54 +54,28 @@ describe('a code', () => {
     ['another address', { redirect_uri: 'https://app.example.com/other' }],
     ['another resource', { resource: 'https://elsewhere.example.com/mcp' }],
   ])('is worth nothing with %s', async (_what, changed) => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri, `${redirectUri}2`] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
-    const code = (await person.decide(asked.address)).searchParams.get('code')!
-    const answer = await tokenEndpoint({
-      grant_type: 'authorization_code',
-      client_id: json.client_id,
-      redirect_uri: redirectUri,
-      code,
-      code_verifier: asked.verifier,
-      ...changed,
-    })
-    expect(answer.status).toBe(400)
-    expect(answer.json.access_token).toBeUndefined()
+    const { address, exchange } = await asking(service)
+    const { status, json } = await tokenEndpoint({ ...exchange(await person.decide(address)), ...changed })
+    expect([status, json.access_token]).toEqual([400, undefined])
   })
 
-  test('is not given without PKCE, for another resource, or by another flow', async () => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const asked = { clientId: json.client_id, redirectUri }
-    const faults: Record<string, string>[] = [
-      { code_challenge: '', code_challenge_method: '' },
-      { code_challenge_method: 'plain' },
-      { response_type: 'token' },
-      { response_type: 'id_token' },
-      { resource: 'https://elsewhere.example.com/mcp' },
-    ]
-    for (const extra of faults) {
-      const { url } = await person.open(askForAccess(service, { ...asked, extra }).address)
-      expect(new URL(url).searchParams.get('error') ?? new URL(url).hash, JSON.stringify(extra)).toMatch(/\w/)
-      expect(url).not.toMatch(/[?&#]code=/)
-    }
+  test.each<Record<string, string>>([
+    { code_challenge: '', code_challenge_method: '' },
+    { code_challenge_method: 'plain' },
+    { response_type: 'token' },
+    { response_type: 'id_token' },
+    { resource: 'https://elsewhere.example.com/mcp' },
+  ])('is not given without PKCE, for another resource, or by another flow: %o', async (extra) => {
+    const { url } = await person.open((await asking(service, { extra })).address)
+    expect(new URL(url).searchParams.get('error') ?? new URL(url).hash).toMatch(/\w/)
+    expect(url).not.toMatch(/[?&#]code=/)
   })
 
   test('names its issuer, and the resource may end with a slash', async () => {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const asked = askForAccess(service, { clientId: json.client_id, redirectUri, resource: `${service.mcp}/` })
-    const back = await person.decide(asked.address)
+    const { address, exchange } = await asking(service, { resource: `${service.mcp}/` })
+    const back = await person.decide(address)
     expect(back.searchParams.get('iss')).toBe(service.url)
-    const tokens = await tokenEndpoint({
-      grant_type: 'authorization_code',
-      client_id: json.client_id,
-      redirect_uri: redirectUri,
-      code: back.searchParams.get('code')!,
-      code_verifier: asked.verifier,
-    })
-    expect(await works(tokens.json.access_token)).toBe(200)
+    expect(await works((await tokenEndpoint(exchange(back))).json.access_token)).toBe(200)
   })
 })
 
@@ -270,9 +226,7 @@ describe('the signed-in door', () => {
 describe('a consent', () => {
   /** The page of a request for access, and its button. */
   async function asked(by: Person) {
-    const redirectUri = 'https://app.example.com/back'
-    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
-    const { text } = await by.open(askForAccess(service, { clientId: json.client_id, redirectUri }).address)
+    const { text } = await by.open((await asking(service)).address)
     const form = /name="form" value="([^"]+)"/.exec(text)![1]!
     const action = service.url + /action="(\/oauth\/consent\/[^"]+)"/.exec(text)![1]!
     const body = new URLSearchParams({ form, decision: 'allow', scope: 'boards:read' }).toString()
@@ -311,7 +265,7 @@ describe('a consent', () => {
 test('a client that nobody let in is forgotten after a day, one that is used is not', async () => {
   const { db } = service.stores
   const used = await letIn(service, person)
-  const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
+  const { clientId: unused } = await asking(service)
   await db.execute(sql`update oauth_records set created_at = created_at - interval '25 hours' where kind = 'Client'`)
   await deleteExpired(db)
   const { rows } = await db.execute<{ id: string }>(
@@ -319,7 +273,7 @@ test('a client that nobody let in is forgotten after a day, one that is used is 
   )
   const ids = rows.map(({ id }) => id)
   expect(ids).toContain(used.clientId)
-  expect(ids).not.toContain(json.client_id)
+  expect(ids).not.toContain(unused)
 })
 
 test('in a library for its members an app is let in as everywhere', async () => {
