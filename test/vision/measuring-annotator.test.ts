@@ -144,7 +144,7 @@ describe('without a model', () => {
     expect(annotation?.values.on_screen_text).toMatchObject({ value: null, reason: 'no readable text' })
   })
 
-  test('a card in letters that are not read says so, with the languages that are', async () => {
+  test('letters that are not read say what is known: strokes of no language, and English upside down', async () => {
     // Strokes as of Chinese characters: the machine may have no font for them.
     const strokes = ['M8 35h84M50 5v30L10 95M50 35l42 60', 'M12 25h76v40H12zM50 5v90', 'M5 30h90M50 5v91M50 32 10 85']
     const glyphs = Array.from({ length: 9 }, (_, n) => {
@@ -153,11 +153,14 @@ describe('without a model', () => {
     })
     const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"><rect width="1280" height="720"
       fill="#fff"/>${glyphs.join('')}</svg>`
-    const [card] = await annotate(toFrame('card', await sharp(Buffer.from(svg)).webp().toBuffer()))
-    expect(card?.values.on_screen_text).toMatchObject({
-      value: null,
-      reason: 'nothing was read: there is no text, or not in a language that is read (eng)',
-    })
+    const upsideDown = sharp(await fixture('text-card')).rotate(180)
+    for (const [image, reason] of [
+      [sharp(Buffer.from(svg)), 'there is no text, or none was read with certainty (languages: eng)'],
+      [upsideDown, 'letters were seen, but no word was read with certainty (languages: eng)'],
+    ] as const) {
+      const [card] = await annotate(toFrame('card', await image.webp().toBuffer()))
+      expect(card?.values.on_screen_text).toMatchObject({ value: null, reason })
+    }
   })
 
   test('a technique outside the vocabulary is not used', async () => {

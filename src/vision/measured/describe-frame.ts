@@ -130,13 +130,13 @@ function measuresOf(of: {
   }
 }
 
-/** Lines of print on a drawn ground that gave no word are of a language that is not read. */
+/** Why lines of print gave no word is not known: the language, the letters, or the picture. */
 function reasonWithoutText(words: readonly Word[] | null, languages: readonly string[], picture: Picture): string {
   if (words === null) return NOT_READ
   if (!holdsText(picture)) return 'no readable text'
-  const known = `a language that is read (${languages.join(', ')})`
   const isPrint = isDrawn(picture) && picture.longestRun >= 8
-  return isPrint ? `letters were seen, but not in ${known}` : `nothing was read: there is no text, or not in ${known}`
+  const seen = isPrint ? 'letters were seen, but no word was read' : 'there is no text, or none was read'
+  return `${seen} with certainty (languages: ${languages.join(', ')})`
 }
 
 function toValue(conclusion: Conclusion<string>, source: 'measured' | 'rule'): AnnotatedValue {
