@@ -72,6 +72,7 @@ export const DEAREST: Record<string, Dearest> = {
   'GET /api/videos/:id/shots': read(({ videos }, n) => `/api/videos/${videos[n]}/shots`),
   'GET /api/videos/:id/film': read(({ videos }, n) => `/api/videos/${videos[n]}/film`),
   'GET /api/boards/:id/export': read(({ board }) => `/api/boards/${board}/export`),
+  'GET /api/boards/:id/timeline.:format': read(({ board }) => `/api/boards/${board}/timeline.otio`),
   'GET /api/boards/export': read('/api/boards/export'),
   'POST /api/boards/:id/frames': async (world, n) => {
     const { db, accountId, board, frames } = world
@@ -111,6 +112,7 @@ export const DEAREST: Record<string, Dearest> = {
     limit: 50 + n,
   })),
   describe_film: tool('describe_film', ({ videos }, n) => ({ video_id: videos[n] })),
+  report: tool('report', (_, n) => ({ of: 'searches', by: 'term', limit: 100 - n })),
   list_saves: tool('list_saves', () => ({ limit: 100 })),
   get_board: tool('get_board', ({ board }) => ({ board_id: board, limit: 100 })),
   delete_board: tool('delete_board', async ({ db, accountId, frames }) => ({
