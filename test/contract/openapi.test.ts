@@ -111,6 +111,10 @@ test('what an answer does not show is documented too', () => {
   const byId = Object.fromEntries(operationsOf().map((operation) => [operation.operationId, operation]))
   for (const id of ['correctFrame', 'updateTechnique'])
     expect(byId[id]!.requestBody!.content['application/json']!.schema!.minProperties, id).toBe(1)
+  const optional = operationsOf().filter(({ requestBody }) => requestBody && !requestBody.required)
+  expect(optional.map(({ operationId }) => operationId).join(' ')).toBe(
+    'pinFrame shareBoard rotateWebhookSecret resumeWebhook',
+  )
   const image = byId.getImage!
   expect(image.parameters!.map(({ name }) => name)).toEqual(expect.arrayContaining(['Range', 'If-Range']))
   expect(Object.keys(image.responses['206']!.headers!)).toContain('Content-Range')
@@ -265,4 +269,16 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   const withCommas = many.filter(([, parameter]) => 'commas' in parameter).map(([name]) => name)
   expect(text).toContain(`repeat it, or for ${withCommas.join(', ')} separate values by commas.`)
   expect(text).toContain(`\n- subject: ${SUBJECTS.join(', ')}\n`)
+})
+
+test('the privacy page tells what is kept and for how long, as the manual of operators does', async () => {
+  const page = await fetch(`${service.url}/privacy`)
+  const text = await page.text()
+  expect([page.status, text]).toEqual([200, expect.stringContaining('Until your account is deleted')])
+  const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  const kept = operations
+    .split('## Personal data')[1]!
+    .split('\n## ')[0]!
+    .match(/^\| (?!What \|)/gm)!
+  expect(text.match(/<tr><td>/g)).toHaveLength(kept.length)
 })

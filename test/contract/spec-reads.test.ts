@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAccount } from '../../src/library/accounts/accounts.ts'
-import { createKey } from '../../src/library/accounts/keys.ts'
 import { ENGINES } from '../support/engines.ts'
 import { MEILI_MISSING } from '../support/meilisearch.ts'
 import { type ApiFrame, type ContractLibrary, openContractLibrary, YOUTUBE_URL } from './library.ts'
 
 /**
- * The interface (docs/interface.md), sentence by sentence: the service, its resources, the search, and the rules of
- * every read. The numbers are its sections. Every JSON answer is also held against the OpenAPI document.
+ * The interface (docs/interface.md), sentence by sentence: its resources, the search, and the rules of every read. The
+ * numbers are its sections. Every JSON answer is also held against the OpenAPI document. Who may read is in
+ * accounts/authorisation, what may be kept in caching.
  */
 
 const READS = ['/api/search', '/api/frames']
@@ -20,11 +19,9 @@ if (MEILI_MISSING) test.skip(`Meilisearch: ${MEILI_MISSING}`, () => undefined)
 describe.each(ENGINES)('$engine', ({ engine }) => {
   let library: ContractLibrary
   let get: ContractLibrary['get']
-  let ofVideo: string
   beforeAll(async () => {
     library = await openContractLibrary(engine)
     get = library.get
-    ofVideo = `/api/videos/${library.videos.words}/frames`
   })
   afterAll(() => library[Symbol.asyncDispose]())
 
@@ -32,18 +29,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     // With a mirror, the name of the engine begins the version in each ETag.
     const { headers } = await get('/api/frames')
     expect(headers.get('etag')!.startsWith('W/"m')).toBe(engine === 'meilisearch')
-  })
-
-  describe('1. What the service does', () => {
-    test('rule 5: only endpoints marked "key required" depend on the caller', async () => {
-      const account = await createAccount(library.service.stores.db, {
-        email: `pro-${engine}@example.com`,
-        plan: 'pro',
-      })
-      const { key } = await createKey(library.service.stores.db, { accountId: account.id, name: 'spec' })
-      for (const path of [...READS, ofVideo])
-        expect((await get(path, { authorization: `Bearer ${key}` })).json, path).toEqual((await get(path)).json)
-    })
   })
 
   describe('2. Resources and their fields', () => {
@@ -169,32 +154,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     })
   })
 
-  describe('5. Authentication', () => {
-    const odd = ['Bearer flk_live_nothing', 'Bearer ', 'Basic dTpw', 'x'.repeat(2_000)]
-
-    test('1: open endpoints need no credential and look at none, good or bad', async () => {
-      for (const path of [...READS, ofVideo, '/api/techniques', '/api/brands', '/api/videos']) {
-        const { json } = await get(path)
-        for (const authorization of odd) {
-          const answer = await get(path, { authorization, cookie: 'session=fls_nothing; theme=dark' })
-          expect([answer.status, answer.json], path).toEqual([200, json])
-          expect(answer.headers.get('set-cookie')).toBeNull()
-          expect(answer.headers.get('vary')).toBe('Accept-Encoding')
-        }
-      }
-    })
-
-    test('2, 4: a key-required endpoint without a working bearer key is 401 { code: "unauthenticated" }', async () => {
-      for (const path of ['/api/favourites', '/api/boards']) {
-        for (const authorization of [undefined, ...odd, library.service.operatorKey]) {
-          const { status, json, headers } = await get(path, authorization === undefined ? {} : { authorization })
-          expect([status, json], String(authorization)).toEqual([401, { code: 'unauthenticated' }])
-          expect(headers.get('www-authenticate')).toContain('Bearer')
-        }
-      }
-    })
-  })
-
   describe('7. Errors', () => {
     test('no client ever receives an error page: unknown paths and bad values are JSON', async () => {
       const { service } = library
@@ -209,15 +168,12 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test.each([
       ['/api/frames?subject=robot', 'subject', 'presenter'],
-      ['/api/frames?tone=dim', 'tone', 'dark'],
       ['/api/frames?tone=DARK', 'tone', 'dark'],
       ['/api/frames?tone=dark,dim', 'tone', 'bright'],
       ['/api/frames?page=0', 'page', 'from 1'],
       ['/api/frames?page=1.5', 'page', 'from 1'],
       ['/api/frames?page=1e3', 'page', 'from 1'],
       ['/api/frames?page=9999999999999999', 'page', '15 digits'],
-      ['/api/frames?page=1&page=2', 'page', 'once'],
-      ['/api/frames?sort=oldest', 'sort', 'newest'],
       ['/api/frames?sort=relevance', 'sort', 'newest'],
       ['/api/frames?color=reddish', 'color', 'hex'],
       ['/api/frames?color=reddish', 'color', 'teal'],
@@ -225,10 +181,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       ['/api/frames?subject=logo&not_subject=ui,logo', 'not_subject', 'one of them'],
       ['/api/frames?limit=5', 'limit', 'subject'],
       ['/api/techniques?page=1', 'page', 'none is allowed here'],
-      ['/api/search?limit=abc', 'limit', 'from 1'],
       ['/api/search?limit=0', 'limit', 'from 1'],
-      ['/api/search?limit=-6', 'limit', 'from 1'],
-      ['/api/search?q=a&q=b', 'q', 'once'],
       ['/api/search?query=a', 'query', 'limit'],
       ['/api/search?__proto__=1', '__proto__', 'limit'],
       ['/api/search?constructor=1', 'constructor', 'limit'],
@@ -243,28 +196,6 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test.each(['%', '%zz', '%ff', 'q=%E0%A4%A', '%'])('broken percent-encoding (%s) is 400', async (query) => {
       for (const path of READS) expect((await get(`${path}?${query}`)).status).toBe(400)
-    })
-  })
-
-  describe('8. Limits', () => {
-    test('edge cache lifetime: five minutes, for every open read', async () => {
-      const frameId = library.everyFrameIds[0]
-      for (const path of [
-        ...READS,
-        ofVideo,
-        '/api/videos',
-        `/api/videos/${library.videos.words}`,
-        `/api/frames/${frameId}`,
-        `/api/frames/${frameId}/similar`,
-        '/api/techniques',
-        '/api/brands',
-      ]) {
-        const { status, headers } = await get(path)
-        expect(status, path).toBe(200)
-        expect(headers.get('cache-control'), path).toBe(
-          'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600',
-        )
-      }
     })
   })
 })

@@ -291,29 +291,6 @@ test('an outage is logged when it begins and when it ends, and counts against no
   expect(rows).toEqual([])
 })
 
-test('an event that can never be handled is put aside, and those behind it go on', async () => {
-  const handled: string[] = []
-  await beginAtEnd('poisoned')
-  const running = startConsumer(
-    { db: stores.db, url: stores.databaseUrl, logger, pollMs: 1 },
-    {
-      name: 'poisoned',
-      async handle(events: StoredEvent[]) {
-        if (events.some((event) => event.subject === 'poison')) throw new Error('cannot')
-        handled.push(...events.map((event) => event.subject))
-        return undefined
-      },
-    },
-  )
-  await write('poison')
-  await write('behind')
-  await running.drain()
-  await running[Symbol.asyncDispose]()
-  expect(handled).toContain('behind')
-  const { rows } = await stores.db.$client.query(`select error from dead_events where consumer = 'poisoned'`)
-  expect(rows).toEqual([{ error: 'cannot' }])
-}, 600_000)
-
 test('a predecessor that only slept cannot move the checkpoint back', async () => {
   const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
   let release: (() => void) | undefined
