@@ -181,33 +181,15 @@ test('a name that turns to a private address is refused before a connection is m
       const { attempts } = (await guarded.deliveries(id)).at(-1)!
       expect(attempts).toMatchObject([{ status: null, error: 'refused_address' }])
     }
-    expect(dialled).toHaveLength(1)
-    expect(good.received).toHaveLength(1)
-  } finally {
-    await guarded[Symbol.asyncDispose]()
-  }
-})
-
-test('an address that was allowed once is refused when private addresses no longer are', async () => {
-  const dialled: string[] = []
-  const guarded = await openStage({
-    config: { publicUrl: 'https://frames.example', webhookAllowPrivate: false, secretsKeys: [] },
-    wire: {
-      dial: async ({ address }) => {
-        dialled.push(address)
-        throw new Error('not reached')
-      },
-    },
-  })
-  try {
+    // Nor is an address that was allowed once, when private addresses no longer are.
     for (const url of [good.url, 'https://127.0.0.1/', 'https://[::1]/', 'https://10.1.1.1/', 'https://localhost/']) {
-      const { id } = await guarded.register(url)
+      const { id: once } = await guarded.register(url)
       await guarded.write(1)
       await guarded.settle()
-      expect((await guarded.deliveries(id)).at(-1)!.attempts).toMatchObject([{ error: 'refused_address' }])
+      expect((await guarded.deliveries(once)).at(-1)!.attempts).toMatchObject([{ error: 'refused_address' }])
     }
-    expect(dialled).toEqual([])
-    expect(good.received).toEqual([])
+    expect(dialled).toHaveLength(1)
+    expect(good.received).toHaveLength(1)
   } finally {
     await guarded[Symbol.asyncDispose]()
   }
