@@ -159,26 +159,6 @@ describe('equal questions share one answer', () => {
   })
 })
 
-test('many who ask the same at once are answered by one search', async () => {
-  api.fresh()
-  let open = () => {}
-  api.engine.gate = new Promise((resolve) => {
-    open = resolve
-  })
-  const searches = await api.searchesOf(async () => {
-    const waiting = Array.from({ length: 25 }, (_, n) =>
-      api.ask(n % 2 ? '/api/frames?subject=ui&kind=cut' : '/api/frames?kind=cut&subject=ui'),
-    )
-    await expect.poll(() => api.engine.calls.length).toBeGreaterThan(0)
-    open()
-    api.engine.gate = undefined
-    const answers = await Promise.all(waiting)
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1)
-  })
-  expect(searches).toEqual(['frames'])
-})
-
 test('an error is told to all who wait, kept by nobody, and forgotten', async () => {
   api.fresh()
   api.engine.failure = new AppError('unavailable', 'A store is not answering.', { retryAfterSec: 5 })
@@ -220,23 +200,6 @@ test('a read that fails asks the engine once and takes one rate point', async ()
   expect(statuses).toEqual([...Array.from({ length: 29 }, () => 503), 429])
 })
 
-test('the log level changes no answer', async () => {
-  api.fresh()
-  const verbose = await api.apiOver(api.search, { level: 'debug' })
-  for (const path of [...paths(), '/api/frames?page=0', '/api/videos/nosuchvideo', '/api/nothing']) {
-    const [quiet, loud] = await Promise.all([fetch(api.url + path), fetch(verbose + path)])
-    const headersOf = (answer: Response) => {
-      const { date: _, 'x-request-id': __, ...rest } = Object.fromEntries(answer.headers)
-      return rest
-    }
-    expect([loud.status, headersOf(loud), await loud.text()], path).toEqual([
-      quiet.status,
-      headersOf(quiet),
-      await quiet.text(),
-    ])
-  }
-})
-
 test(
   'a store that is away is 503 with Retry-After, ' + 'so that an edge goes on with what it holds (stale-if-error)',
   async () => {
@@ -256,15 +219,6 @@ test.each(['/api/frames?page=0', '/api/videos/nosuchvideo', '/api/nothing', '/ap
     expect([headers['cache-control'], headers.etag]).toEqual(['no-store', undefined])
   },
 )
-
-test('another version is another answer', async () => {
-  api.fresh()
-  const { headers } = await api.ask('/api/frames')
-  api.fresh()
-  const next = await api.ask('/api/frames', { 'if-none-match': headers.etag! })
-  expect(next.status).toBe(200)
-  expect(next.headers.etag).not.toBe(headers.etag)
-})
 
 describe('compressed answers', () => {
   test.each([
@@ -318,5 +272,6 @@ test('a new video changes it', async () => {
   await api.service.drain()
   const after = await api.service.get('/api/frames', { 'if-none-match': before.headers.get('etag')! })
   expect(after.status).toBe(200)
+  expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
   expect(after.json.frames.length).toBe(before.json.frames.length + 1)
 })

@@ -18,8 +18,6 @@ export interface Raw {
 export interface Engine {
   version: string
   calls: string[]
-  /** While set, searches wait for it. */
-  gate: Promise<void> | undefined
   /** While set, searches fail with it. */
   failure: Error | undefined
 }
@@ -30,7 +28,7 @@ export interface CountedApi {
   frameId: string
   url: string
   engine: Engine
-  /** The real search; its calls are counted, and held or failed as a test asks. */
+  /** The real search; its calls are counted, and failed as a test asks. */
   search: LibrarySearch
   /** Another API process on the same stores, over `search`. */
   apiOver(search: LibrarySearch, overrides?: AppOverrides & { level?: string }): Promise<string>
@@ -53,7 +51,7 @@ export async function openCountedApi(): Promise<CountedApi> {
     })),
   })
   await service.drain()
-  const engine: Engine = { version: 'v1', calls: [], gate: undefined, failure: undefined }
+  const engine: Engine = { version: 'v1', calls: [], failure: undefined }
   const search = watched(openPostgresSearch(service.stores.db.$client), engine)
   const opened: OpenApi[] = []
   const apiOver: CountedApi['apiOver'] = async (over, { level = 'silent', ...overrides } = {}) => {
@@ -105,7 +103,6 @@ function watched(real: LibrarySearch, engine: Engine): LibrarySearch {
       if (typeof member !== 'function') return member
       return async (...given: unknown[]) => {
         engine.calls.push(name)
-        await engine.gate
         if (engine.failure) throw engine.failure
         return (member as (...given: unknown[]) => unknown)(...given)
       }

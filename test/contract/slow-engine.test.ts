@@ -9,7 +9,7 @@ import { searchOnlyKey } from '../../src/search/meilisearch/request.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { toStored } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
-import { resilientSearch } from '../../src/search/open-search.ts'
+import { type ResilientOptions, resilientSearch } from '../../src/search/open-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { startCutOff } from '../support/cut-off.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
@@ -96,15 +96,6 @@ describe.each([
     }
   }
 
-  test.skipIf(reason !== undefined)('one late answer costs only its own question', async () => {
-    await using behind = await behindProxy()
-    const { proxy, ask } = behind
-    expect(await ask()).toBe('meilisearch')
-    proxy.hold('next')
-    expect(await ask()).toBe('late')
-    for (let n = 0; n < 3; n++) expect(await ask()).toBe('meilisearch')
-  })
-
   test.skipIf(reason !== undefined)('a dead engine costs each reader one wait at most, and comes back', async () => {
     await using behind = await behindProxy()
     const { proxy, ask } = behind
@@ -143,4 +134,83 @@ describe.each([
     await ask()
     expect(await ask()).toBe('postgres')
   })
+})
+
+/* What is kept of one engine while another one answers, because the first is late or away. */
+
+/** Two engines behind a breaker. The first can be late; `asked` counts searches of each. */
+function twoEngines() {
+  const state = { late: false, time: 0, read: 7, asked: { meilisearch: 0, postgres: 0 } }
+  const fake = (engine: 'meilisearch' | 'postgres', title: string) => {
+    const answer = async () => {
+      if (state.late && engine === 'meilisearch') await new Promise(() => {})
+    }
+    return {
+      engine,
+      version: async () => String(state.read),
+      handles: { search: () => true, frames: () => true },
+      probe: answer,
+      search: async () => {
+        state.asked[engine]++
+        await answer()
+        return { videos: [{ document: { title }, score: 1, matched: {} }], frames: [], brands: [], techniques: [] }
+      },
+    } as unknown as ResilientOptions['primary']
+  }
+  const search = resilientSearch({
+    primary: fake('meilisearch', 'first'),
+    fallback: fake('postgres', 'second'),
+    logger: createLogger({ level: 'silent' }),
+    patienceMs: 20,
+    now: () => state.time,
+  })
+  const back = async () => {
+    state.late = false
+    state.time += 60_000
+    await search.version()
+    await expect.poll(() => search.engine).toBe('meilisearch')
+  }
+  return { state, search, back }
+}
+
+/** Reads searches of an API: the title found, and the engine in the ETag. */
+const titleReader = (url: string) => async (q: string) => {
+  const answer = await fetch(`${url}/api/search?q=${q}`)
+  const { videos } = (await answer.json()) as { videos: { title: string }[] }
+  return [videos[0]!.title, answer.headers.get('etag')?.slice(3, 4) ?? answer.headers.get('cache-control')]
+}
+
+test('what the other engine answered is never kept under the first one’s version', async () => {
+  const { state, search, back } = twoEngines()
+  const read = titleReader(await api.apiOver(search, { versionTtlMs: 1_000 }))
+  expect(await read('a')).toEqual(['first', 'm'])
+  state.late = true
+  expect(await read('b')).toEqual(['second', 'no-store'])
+  expect(await read('b')).toEqual(['second', 'p'])
+  await back()
+  for (const q of ['a', 'b']) expect(await read(q)).toEqual(['first', 'm'])
+})
+
+test('an engine that is late makes no kept answer cold, neither when it goes nor when it is back', async () => {
+  const { state, search, back } = twoEngines()
+  const read = titleReader(await api.apiOver(search, { versionTtlMs: 50 }))
+  expect(await read('warm')).toEqual(['first', 'm'])
+  state.late = true
+  await read('other')
+  expect(search.engine).toBe('postgres')
+  const asked = { ...state.asked }
+  for (let n = 0; n < 3; n++) expect(await read('warm')).toEqual(['first', 'm'])
+  await back()
+  expect(await read('warm')).toEqual(['first', 'm'])
+  expect(state.asked).toEqual(asked)
+})
+
+test('a change of the library ends what is kept of an engine that is away', async () => {
+  const { state, search } = twoEngines()
+  const read = titleReader(await api.apiOver(search, { versionTtlMs: 50 }))
+  await read('warm')
+  state.late = true
+  await read('other')
+  state.read++
+  await expect.poll(() => read('warm')).toEqual(['second', 'p'])
 })

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import type { StoredEvent } from '../../src/events/catalogue.ts'
 import { startConsumer } from '../../src/events/consume.ts'
-import { createKey } from '../../src/library/accounts/keys.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -134,14 +133,4 @@ test('dead events are listed by pages, shown, and tried again', async () => {
       json: { message: expect.stringMatching(/send event_ids \(1 to 1,000 ids of events\) or all: true|event_ids/) },
     })
   expect((await service.call('GET', '/api/events/dead?after=nonsense')).status).toBe(400)
-})
-
-test('a key that may only read events changes nothing', async () => {
-  const { db } = service.stores
-  const { rows } = await db.$client.query('select id from accounts')
-  const { key } = await createKey(db, { accountId: rows[0].id, name: 'reader', scopes: ['events:read'] })
-  const headers = { authorization: `Bearer ${key}` }
-  expect((await service.call('GET', '/api/events/dead', undefined, headers)).status).toBe(200)
-  for (const path of ['/api/events/dead/retry', '/api/events/consumers/replayed/replay'])
-    expect((await service.call('POST', path, { all: true }, headers)).status).toBe(403)
 })
