@@ -304,6 +304,7 @@ CREATE TABLE "frames" (
 	"dark_share" double precision NOT NULL,
 	"palette" text[] NOT NULL,
 	"palette_shares" double precision[] NOT NULL,
+	"colored_share" double precision NOT NULL,
 	"sharpness" double precision NOT NULL,
 	"motion" double precision NOT NULL,
 	"phash" text NOT NULL,

@@ -214,3 +214,93 @@ export const DERIVED_NAMES = Object.keys(DERIVED) as DerivedName[]
 
 /** Something for each of them. */
 export const byDerived = <T>(make: (name: DerivedName) => T): Record<DerivedName, T> => byName(DERIVED_NAMES, make)
+
+/** A colour in OKLab (Björn Ottosson, 2020). */
+export interface Oklab {
+  l: number
+  a: number
+  b: number
+}
+
+const LINEAR = Float64Array.from({ length: 256 }, (_, i) => {
+  const c = i / 255
+  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
+})
+
+/** Of sRGB, each 0–255. */
+export function oklabOf(r8: number, g8: number, b8: number): Oklab {
+  const r = LINEAR[r8]!
+  const g = LINEAR[g8]!
+  const b = LINEAR[b8]!
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+  return {
+    l: 0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    a: 1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    b: 0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  }
+}
+
+export function toOklab(hex: string): Oklab {
+  const value = Number.parseInt(hex.slice(1), 16)
+  return oklabOf((value >> 16) & 255, (value >> 8) & 255, value & 255)
+}
+
+/** OKLab by angle: the hue in degrees. */
+export interface Polar {
+  l: number
+  chroma: number
+  hue: number
+}
+
+export const toPolar = ({ l, a, b }: Oklab): Polar => ({
+  l,
+  chroma: Math.hypot(a, b),
+  hue: ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360,
+})
+
+/** Below this chroma a colour is a grey. */
+export const GREY = 0.035
+
+/** The one list of names that captions write and the filter finds. */
+export const PLAIN_COLORS = [
+  'black',
+  'grey',
+  'white',
+  'red',
+  'orange',
+  'yellow',
+  'green',
+  'teal',
+  'blue',
+  'purple',
+  'pink',
+  'brown',
+] as const
+export type PlainColor = (typeof PLAIN_COLORS)[number]
+
+/** Hues in degrees, each up to the next. */
+const HUES: readonly (readonly [number, PlainColor])[] = [
+  [8, 'pink'],
+  [42, 'red'],
+  [78, 'orange'],
+  [116, 'yellow'],
+  [172, 'green'],
+  [215, 'teal'],
+  [282, 'blue'],
+  [330, 'purple'],
+  [360, 'pink'],
+]
+
+export function plainColor({ l, chroma, hue }: Polar): PlainColor {
+  if (l < 0.22) return 'black'
+  if (chroma < GREY) {
+    if (l > 0.9) return 'white'
+    return l < 0.3 ? 'black' : 'grey'
+  }
+  const name = HUES.find(([below]) => hue < below)?.[1] ?? 'pink'
+  if (name === 'red' && l > 0.75) return 'pink'
+  const isMuddy = chroma < 0.09 || (l < 0.62 && chroma < 0.13)
+  return (name === 'orange' || name === 'red') && isMuddy ? 'brown' : name
+}

@@ -202,6 +202,7 @@ function makeFrame(video: Row, n: number, pick: Choose, random: () => number): R
     dark_share: 1 - luma / 255,
     palette: Array.from({ length: 5 }, (_, k) => PALETTES[(first + k * 3) % PALETTES.length]),
     palette_shares: [0.45, 0.25, 0.15, 0.1, 0.05],
+    colored_share: 0.5,
     sharpness: random() * 400,
     motion: random() * 20,
     // One in thirty looks like a frame of another video.

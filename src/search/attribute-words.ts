@@ -1,4 +1,5 @@
 import type { DerivedName, DerivedValue, ListedName, StoredValue } from '../vocabulary.ts'
+import { PLAIN_COLORS } from '../vocabulary.ts'
 
 /**
  * The words that people use for the values of attributes, with their synonyms and forms: one table for every search.
@@ -7,25 +8,7 @@ import type { DerivedName, DerivedValue, ListedName, StoredValue } from '../voca
  */
 
 /** The names of colours in a palette, then what the picture as a whole is called by its colours. */
-export const COLOR_NAMES = [
-  'black',
-  'grey',
-  'white',
-  'red',
-  'orange',
-  'yellow',
-  'green',
-  'teal',
-  'blue',
-  'purple',
-  'pink',
-  'brown',
-  'warm',
-  'cool',
-  'pastel',
-  'vivid',
-  'monochrome',
-] as const
+export const COLOR_NAMES = [...PLAIN_COLORS, 'warm', 'cool', 'pastel', 'vivid', 'monochrome'] as const
 export type ColorName = (typeof COLOR_NAMES)[number]
 
 /** Values that no word names are left out. */
@@ -53,20 +36,16 @@ const BOTTOM = 'bottom, lower, '
 
 export const ATTRIBUTE_WORDS: AttributeWords = {
   subject: {
-    presenter: `presenter, person, people, man, men, guy, woman, women, lady, human, host, speaker, narrator,
-      spokesperson, presenting, presents,
+    presenter: `presenter, person, people, human, host, speaker, narrator, spokesperson, presenting, presents,
       talking, talks, speaking, speaks, talking head, talking camera, talks camera, speaking camera, speaks camera,
       looking camera, facing camera, addressing camera, to camera, portrait`,
-    ui: `ui, user interface, interface, app, app screen, application, dashboard, software, website, web page, webpage,
-      web app, gui, screen, screenshot, screen shot`,
-    product: 'product, product shot, device, gadget, hardware',
+    ui: 'ui, user interface, interface, app, app screen, application, gui, screen, screenshot, screen shot',
+    product: 'product, product shot',
     terminal: 'terminal, command line, commandline, command prompt, console, shell, cli, bash',
     'text-card': `text card, textcard, card, title card, title, headline, heading, tagline, slogan, statement, text,
       big text, large text, text on screen, on screen text, on screen words, words on screen, typography, lettering`,
     'b-roll': 'b roll, broll, footage, stock footage, cutaway',
-    chart: `chart, graph, plot, metric, kpi, line chart, bar chart, pie chart, line graph, bar graph,
-      data visualization, data visualisation, data viz, dataviz, infographic, histogram, diagram, flowchart,
-      flow chart`,
+    chart: 'chart, graph, plot, data visualization, data visualisation, data viz, dataviz, infographic, diagram',
     logo: 'logo, logotype, wordmark, brand mark, brandmark',
     crowd: 'crowd, crowded, audience, people, group, group of people, many people, lots of people, spectators',
   },
@@ -77,8 +56,7 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     'motion-graphics':
       'motion graphics, motion graphic, motion design, mograph, animation, animated, 2d animation, cartoon',
     '3d-render': `3d render, 3d rendering, 3d rendered, 3d, 3d animation, 3 d, 3 d render, 3 d rendering, 3 d rendered,
-      three dimensional, cgi, render, rendered, rendering, animation, animated, animated character, character animation,
-      cartoon`,
+      three dimensional, cgi, render, rendered, rendering, animation, animated, cartoon`,
     slide: 'slide, presentation slide, slide deck, deck, powerpoint',
     mixed: 'mixed media, mixed, composite',
   },

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cellOf, cellsOf, colorNames, distance, paletteLikeness, toOklab } from './color.ts'
+import { groundName } from '../vision/measured/caption.ts'
+import { toOklab } from '../vocabulary.ts'
+import { cellOf, cellsOf, colorNames, distance, paletteLikeness } from './color.ts'
 
+const named = (palette: string[], palette_shares: number[], colored_share = 0.5) => ({
+  palette,
+  palette_shares,
+  colored_share,
+})
 const hex = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
 
 test('OKLab agrees with its published reference points', () => {
@@ -67,29 +74,47 @@ test('a palette is most like itself, and likeness goes both ways', () => {
 })
 
 test('colours have the names that people give them; a spot has none, letters in black or white have', () => {
-  const called = (hex: string) => colorNames([hex], [1])[0]
+  const called = (hex: string) => colorNames(named([hex], [1]))[0]
   expect(['#000000', '#808080', '#ffffff', '#101820', '#f4f1ea'].map(called)).toEqual([
     ...['black', 'grey', 'white', 'black', 'white'],
   ])
   expect(['#d02020', '#ff8800', '#f9d423', '#188038', '#00897b', '#1a73e8'].map(called)).toEqual([
     ...['red', 'orange', 'yellow', 'green', 'teal', 'blue'],
   ])
-  expect(['#7b1fa2', '#ff69b4', '#8a6f5c'].map(called)).toEqual(['purple', 'pink', 'brown'])
-  expect(colorNames(['#000000', '#ffffff', '#d02020'], [0.94, 0.03, 0.03])).toEqual(['black', 'white'])
+  expect(['#7b1fa2', '#ff69b4', '#8a6f5c', '#800080', '#ffb6c1', '#0b3d2e'].map(called)).toEqual([
+    ...['purple', 'pink', 'brown', 'purple', 'pink', 'green'],
+  ])
+  expect(colorNames(named(['#000000', '#ffffff', '#d02020'], [0.94, 0.03, 0.03]))).toEqual(['black', 'white'])
 })
 
 test('a picture is warm, cool, pastel, vivid or without colour by the area of such colours', () => {
-  const families = (palette: string[], shares: number[]) =>
-    colorNames(palette, shares).filter((name) => ['warm', 'cool', 'pastel', 'vivid', 'monochrome'].includes(name))
+  const families = (...of: Parameters<typeof named>) =>
+    colorNames(named(...of)).filter((name) => ['warm', 'cool', 'pastel', 'vivid', 'monochrome'].includes(name))
   expect(families(['#a07850', '#5a3a22', '#202020'], [0.4, 0.3, 0.3])).toEqual(['warm'])
   expect(families(['#1a73e8', '#101820', '#ffffff'], [0.5, 0.3, 0.2])).toEqual(['cool', 'vivid'])
   expect(families(['#f7d6e0', '#d7ecd9', '#ffffff'], [0.5, 0.3, 0.2])).toEqual(['warm', 'pastel'])
-  expect(families(['#000000', '#808080', '#ffffff'], [0.6, 0.2, 0.2])).toEqual(['monochrome'])
+  const grey = [
+    ['#000000', '#808080', '#ffffff'],
+    [0.6, 0.2, 0.2],
+  ] as [string[], number[]]
+  expect([0, 0.008, 0.009, 0.4].map((colored) => families(...grey, colored))).toEqual([
+    ...[['monochrome'], ['monochrome'], [], []],
+  ])
   // A little red makes a black and white picture neither red nor warm, nor one without colour.
   expect(families(['#000000', '#ffffff', '#d02020'], [0.7, 0.2, 0.1])).toEqual([])
 })
 
 test('a picture is mostly of the colours that fill three tenths of it', () => {
-  expect(colorNames(['#1a73e8', '#ffffff', '#d02020'], [0.5, 0.4, 0.1], { mostly: true })).toContain('blue')
-  expect(colorNames(['#1a73e8', '#ffffff', '#d02020'], [0.2, 0.7, 0.1], { mostly: true })).not.toContain('blue')
+  expect(colorNames(named(['#1a73e8', '#ffffff', '#d02020'], [0.5, 0.4, 0.1]), { mostly: true })).toContain('blue')
+  expect(colorNames(named(['#1a73e8', '#ffffff', '#d02020'], [0.2, 0.7, 0.1]), { mostly: true })).not.toContain('blue')
+})
+
+test('a caption calls a ground what the filter calls it', () => {
+  fc.assert(
+    fc.property(hex, (color) =>
+      groundName(color)
+        .split(' ')
+        .includes(colorNames(named([color], [1]))[0]!),
+    ),
+  )
 })

@@ -75,7 +75,10 @@ export interface FrameDocument extends ShownFrame {
   /* For ranking and comparison; not part of the public frame. */
   luma: number
   palette_shares: number[]
+  colored_share: number
   phash: string
+  /** Its caption is made of measured facts: `searchedText` says which of its words are searched. */
+  has_measured_caption?: true
   /** The video's arrival in milliseconds since the epoch. `newest` is a total order: added_ms desc, video_id, t_ms. */
   added_ms: number
   t_ms: number
@@ -211,9 +214,9 @@ export interface ReadAs {
   without: string[]
   /** What weighs nothing: function words, and words past the tenth. */
   ignored: string[]
-  /** Words that not every frame of the set meets. Empty where all frames meet all words. */
+  /** Words that not every frame of the set meets in full, a guess among them. Empty where all frames meet all words. */
   let_go: string[]
-  /** Of `words`, how many each frame of the set meets. */
+  /** Of `words`, how many each frame of the set meets in full. */
   met: number
 }
 
@@ -246,6 +249,8 @@ export interface SearchGroups {
   frames: Hit<ShownFrame>[]
   brands: Hit<BrandDocument>[]
   techniques: Hit<TechniqueDocument>[]
+  /** How the words were read for frames; absent where none were looked for by words. */
+  readAs?: ReadAs | undefined
 }
 
 export interface CursorPage<T> {
@@ -319,8 +324,8 @@ export interface LibrarySearch {
   /** In the order of `ids`, without unknown ones. */
   framesByIds(ids: readonly string[]): Promise<FrameDocument[]>
   /**
-   * At most one is of the frame's own video, or none: unless the filters name that video. Undefined for an unknown
-   * frame.
+   * Frames that are alike (`isAlike`). At most one is of the frame's own video, or none: unless the filters
+   * name that video. Undefined for an unknown frame.
    */
   similar(
     id: string,

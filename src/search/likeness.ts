@@ -1,6 +1,7 @@
 import { CHOSEN, hashDistance, WRITTEN } from '../vocabulary.ts'
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
+import { searchedText } from './text/match.ts'
 import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
 
 /** Similar frames and near-duplicates, without a model. Pure. */
@@ -57,8 +58,19 @@ function sharedWords(a: ReadonlySet<string>, other: FrameDocument): number {
   return both > 0 ? (2 * both) / (a.size + b.size) : 0
 }
 
-/** Below this likeness two frames share no more than any two frames of a library do. */
-export const ENOUGH_LIKENESS = 0.55
+/**
+ * Frames are like one from this likeness on. In the samples and test clips (171 frames) pairs just below it have
+ * nothing in common, three of four pairs just above it do, and what shows the same picture has 0.58 or more.
+ */
+const ENOUGH_LIKENESS = 0.5
+
+/** Bits of two hashes within which the index of pictures finds all. */
+const PICTURE_WITHIN = 7
+
+/** Whether two frames are alike: by all they have, or because they show the same picture. */
+export const isAlike = (one: FrameDocument, other: FrameDocument, likeness: number): boolean =>
+  likeness >= ENOUGH_LIKENESS ||
+  (hashDistance(one.phash, other.phash) <= PICTURE_WITHIN && Math.abs(one.luma - other.luma) <= SAME_LUMA)
 
 /** Shares of a palette and of a picture's structure from which people see them as alike. */
 const LIKE_COLORS = 0.6
@@ -87,7 +99,7 @@ export function sharedTraits(one: FrameDocument, other: FrameDocument): string[]
 
 export function wordsOf(frame: FrameDocument): Set<string> {
   return new Set(
-    WRITTEN.flatMap((field) => lexemesOf(tokenize(frame[field] ?? '').map((token) => token.word))).filter(
+    WRITTEN.flatMap((field) => lexemesOf(tokenize(searchedText(frame, field)).map((token) => token.word))).filter(
       (word) => word.length > 2 || (word.length === 2 && isCharacter(word)),
     ),
   )

@@ -1,5 +1,5 @@
-import { type DerivedName, type DerivedValue, END_SEC, STORED_NAMES, type StoredName } from '../vocabulary.ts'
-import { colorNames, toOklab } from './color.ts'
+import { type DerivedName, type DerivedValue, END_SEC, STORED_NAMES, type StoredName, toOklab } from '../vocabulary.ts'
+import { colorNames } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
 type Rules = { [N in DerivedName]: (frame: ShownFrame) => DerivedValue<N> | readonly DerivedValue<N>[] | null }
@@ -55,10 +55,10 @@ export function namedValues(frame: FrameDocument, asked?: ReadonlySet<string>): 
   const values = [...stored, ...derived.map(([name, follow]) => [name, follow(frame) ?? []] as const)]
   return [
     ...values.flatMap(([attribute, some]) => [some].flat().map((value) => `${attribute}=${value}`)),
-    ...(isAsked('color') ? colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`) : []),
+    ...(isAsked('color') ? colorNames(frame).map((name) => `color=${name}`) : []),
   ]
 }
 
 /** The colours that fill much of a frame, as words of a question name them: those frames stand before the others. */
-export const mostlyValues = ({ palette, palette_shares }: FrameDocument): string[] =>
-  colorNames(palette, palette_shares, { mostly: true }).map((name) => `color=${name}`)
+export const mostlyValues = (frame: FrameDocument): string[] =>
+  colorNames(frame, { mostly: true }).map((name) => `color=${name}`)

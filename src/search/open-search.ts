@@ -114,9 +114,9 @@ export function watchSearches(search: LibrarySearch, note: (asked: Asked) => voi
   const watched: Pick<LibrarySearch, 'search' | 'frames'> = {
     async search(query) {
       const groups = await search.search(query)
-      const { frames, ...names } = groups
+      const { frames, videos, brands, techniques } = groups
       if (query.q !== '' && !query.namesOnly) {
-        const hasName = Object.values(names).some((hits) => hits.length > 0)
+        const hasName = [videos, brands, techniques].some((hits) => hits.length > 0)
         note({ q: query.q, answer: hasName ? 'full' : answerOf(frames), filtered: false })
       }
       return groups

@@ -43,8 +43,11 @@ export const ReadAs = z
     ignored: z.array(z.string()).describe('Ignored: common words, and words past the tenth.'),
     let_go: z
       .array(z.string())
-      .describe('No frame meets every word. These are the words that not every frame of the response meets.'),
-    met: z.int().min(0).describe('Of `words`, how many each frame of the response meets.'),
+      .describe(
+        'No frame meets every word in full. These are the words that some frames of the response lack or, as `words` ' +
+          'says, meet by a guess: each frame names them in `missing`.',
+      ),
+    met: z.int().min(0).describe('Of `words`, how many each frame of the response meets in full: not by a guess.'),
   })
   .meta({
     id: 'ReadAs',

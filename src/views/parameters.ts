@@ -4,7 +4,7 @@ import { cleanText } from '../clean-text.ts'
 import { invalid, notFound } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import { COLOR_NAMES } from '../search/attribute-words.ts'
-import { colorNames, isColorName } from '../search/color.ts'
+import { isColorName } from '../search/color.ts'
 import type { FrameFilters, FrameQuery, LibrarySearch } from '../search/library-search.ts'
 import { valuesCalled } from '../search/text/named-words.ts'
 import {
@@ -14,9 +14,12 @@ import {
   type DerivedName,
   isListed,
   type ListedName,
+  oklabOf,
+  plainColor,
   STORED,
   STORED_NAMES,
   type StoredName,
+  toPolar,
 } from '../vocabulary.ts'
 
 /** Schemas of single parameter values. */
@@ -73,8 +76,7 @@ function calledInCss(value: string): string | undefined {
   const name = value.toLowerCase().replace(/[^a-z]+/g, '')
   if (!Object.hasOwn(cssColors, name)) return undefined
   const [red, green, blue] = cssColors[name as keyof typeof cssColors]
-  const hex = `#${((red << 16) | (green << 8) | blue).toString(16).padStart(6, '0')}`
-  return colorNames([hex], [1])[0]
+  return plainColor(toPolar(oklabOf(red, green, blue)))
 }
 
 const PUBLIC_ID = /^[a-z0-9-]{1,64}$/i

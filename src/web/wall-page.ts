@@ -4,10 +4,11 @@ import { openRoutes, type Routes } from '../http/routes.ts'
 import { samplePalettes } from '../library/frames/frames.ts'
 import { findUnderWay, type UnderWay } from '../library/videos/video-status.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
-import { distance, toOklab } from '../search/color.ts'
+import { distance } from '../search/color.ts'
 import type { FramePage, Loosened, ReadAs, TechniqueDocument } from '../search/library-search.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
 import { countUndescribed, impliedSort, MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
+import { toOklab } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
 import { capitalized, counted, type Html, html, trusted, valueLabel } from './html.ts'
 import type { Viewer } from './layout.ts'
@@ -264,14 +265,16 @@ const MAX_VALUES = 2
 /** One line that says how a question was read; nothing for plain words that every frame meets. `exact`: its address. */
 function readingLine(read: ReadAs | undefined, exact: (q: string) => string): Html | false {
   if (!read || isPlain(read)) return false
-  const kept = read.words.filter(({ word }) => !read.let_go.includes(word))
-  const guessed = kept.filter(({ as }) => as.some((one) => GUESS.test(one)))
+  const isGuessed = ({ as }: ReadAs['words'][number]) => guessOf(as) !== undefined
+  const guessed = read.words.filter(isGuessed)
+  const kept = read.words.filter((one) => isGuessed(one) || !read.let_go.includes(one.word))
+  const lacking = read.let_go.filter((word) => !guessed.some((one) => one.word === word))
   const named = read.words.filter(({ as }) => as.some((one) => one.includes('=')))
-  const isClose = guessed.length > 0 || read.let_go.length > 0
+  const isClose = read.let_go.length > 0
   const meant = kept.length > 0 ? kept : read.words
   return html`<p class="reading">${
     isClose && html`No exact match. Close results for ${listed(meant.map(({ word, as }) => bold(guessOf(as) ?? word)))}`
-  }${isClose && (read.let_go.length > 0 ? html`; some lack ${list(read.let_go)}.` : '.')}
+  }${isClose && (lacking.length > 0 ? html`; some lack ${list(lacking)}.` : '.')}
 ${named.map(({ word, as }) => html`${bold(word)} also finds ${takenFor(as)}. `)}
 ${read.without.length > 0 && html`Without ${list(read.without)}.`}
 ${read.ignored.length > 0 && html`Not searched: ${list(read.ignored)}.`}

@@ -43,6 +43,7 @@ export async function seedFrames(db: Db, { count = 3, ready = true }: { count?: 
       darkShare: 0.5,
       palette: ['#000000', '#111111', '#222222', '#333333', '#444444'],
       paletteShares: [0.2, 0.2, 0.2, 0.2, 0.2],
+      coloredShare: 0,
       sharpness: 1,
       motion: 0,
       phash: '0000000000000000',

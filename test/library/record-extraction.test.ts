@@ -41,6 +41,7 @@ function extractionOf(n: 1 | 2): Extraction {
         darkShare: n / 10,
         palette: [`#00000${n}`],
         paletteShares: [n / 10],
+        coloredShare: n / 10,
         sharpness: n,
         motion: n,
         phash: `${n}`.padStart(16, '0'),

@@ -104,6 +104,7 @@ export async function extractFromNumber({ file, scratchDir, signal, loops }: Ext
       darkShare: 1,
       palette: ['#000000', '#111111', '#222222', '#333333', '#444444'],
       paletteShares: [1, 0, 0, 0, 0],
+      coloredShare: 0,
       sharpness: 10,
       motion: 1,
       phash: n.toString(16).padStart(16, '0'),

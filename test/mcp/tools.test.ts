@@ -321,7 +321,7 @@ describe('answers that help on', () => {
       expect((await call('search_frames', { query })).text).toContain('\nLeft out: frames with unicorn\n')
     expect(read.text).not.toContain('misses')
     const most = await call('search_frames', { query: 'dark terminal unicorn' })
-    expect(most.text).toContain('No frame has every word. These meet 2 of 3; each says what it lacks.')
+    expect(most.text).toContain('No frame has every word. The best meet 2 of 3; each says what it lacks.')
     for (const { missing } of most.structuredContent.frames) expect(missing).toEqual(['unicorn'])
     const library = await call('search_library', { query: 'dark terminal unicorn', limit: 3 })
     for (const { missing } of library.structuredContent.frames) expect(missing).toEqual(['unicorn'])

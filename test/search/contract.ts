@@ -1,6 +1,6 @@
 import { describeChanges, describeEmpty } from './contract/changes.ts'
 import type { Engine } from './contract/engine.ts'
-import { describeKinds } from './contract/kinds.ts'
+import { describeAsked, describeKinds } from './contract/kinds.ts'
 import { describePhrases } from './contract/phrases.ts'
 import { describeScripts } from './contract/scripts.ts'
 import { describeDuplicates, describeSimilar } from './contract/similar.ts'
@@ -14,6 +14,7 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
   describeWords(name, open)
   describePhrases(name, open)
   describeKinds(name, open)
+  describeAsked(name, open)
   describeScripts(name, open)
   describeSpellings(name, open)
   describeNames(name, open)

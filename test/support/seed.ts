@@ -19,11 +19,14 @@ export interface SeedFrame {
   zone?: Zone | null
   tone?: Tone
   caption?: string | null
+  /** The caption is a sentence of measured facts. */
+  isMeasured?: boolean
   composition?: string | null
   steal?: string | null
   onScreenText?: string | null
   palette?: string[]
   paletteShares?: number[]
+  coloredShare?: number
   phash?: string
   luma?: number
   confidence?: number
@@ -172,6 +175,7 @@ export function toFrameRow(
     darkShare: tone === 'dark' ? 0.6 : 0.1,
     palette: frame.palette ?? ['#101820', '#f2aa4c', '#ffffff', '#5a5a5a', '#2f6f9f'],
     paletteShares: frame.paletteShares ?? [0.5, 0.2, 0.15, 0.1, 0.05],
+    coloredShare: frame.coloredShare ?? 0.5,
     sharpness: 120,
     motion: 2,
     phash: frame.phash ?? hash.slice(0, 16),
@@ -189,7 +193,7 @@ export function toFrameRow(
     zone: values.zone,
     zoneProvenance: known('zone'),
     caption: values.caption,
-    captionProvenance: known('caption'),
+    captionProvenance: frame.isMeasured ? stamp('measured', null) : known('caption'),
     composition: values.composition,
     compositionProvenance: known('composition'),
     steal: values.steal,

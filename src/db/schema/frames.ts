@@ -67,6 +67,7 @@ export const frames = pgTable(
     darkShare: doublePrecision('dark_share').notNull(),
     palette: text().array().notNull(),
     paletteShares: doublePrecision('palette_shares').array().notNull(),
+    coloredShare: doublePrecision('colored_share').notNull(),
     sharpness: doublePrecision().notNull(),
     motion: doublePrecision().notNull(),
     phash: text().notNull(),

@@ -9,6 +9,7 @@ import {
   type FramePage,
   type FrameQuery,
   type LibrarySearch,
+  type ReadAs,
 } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/query.ts'
 import { countUndescribed } from '../../views/parameters.ts'
@@ -177,7 +178,11 @@ async function presentPage(
   const found = await deps.search.frames(query)
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
-  const reading = [...readingLines(found), ...(few ? await undescribedLine(deps.search, query.filters) : [])]
+  const hasNoFull = found.full === 0 && found.frames.length > 0
+  const reading = [
+    ...readingLines(found.readAs, hasNoFull),
+    ...(few ? await undescribedLine(deps.search, query.filters) : []),
+  ]
   const heading =
     found.frames.length > 0
       ? [headingOf(found, page, next), ...notes, ...reading]
@@ -205,18 +210,23 @@ async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Pr
   return [`Not described yet: ${frames}${which}. browse_frames with described "no" and images shows them.`]
 }
 
-/** How the question was read, where that is not plain: words met by attributes, left out, or dropped. */
-function readingLines({ readAs, frames, full }: FramePage): string[] {
+/**
+ * How the question was read, where that is not plain: words met by attributes or names, guessed, left out, or dropped.
+ * `hasNoFull`: frames were found, and none has every word.
+ */
+export function readingLines(readAs: ReadAs | undefined, hasNoFull: boolean): string[] {
   if (!readAs) return []
   const { words, without, met } = readAs
-  const named = words.filter(({ as }) => as.some((one) => one.includes('=')))
-  const lines = named.map(({ word, as }) => `${clip(word, 40)} (${as.join(' or ')})`)
+  const notPlain = words.filter(({ as }) => as.some((one) => one !== 'text' && one !== 'exact text'))
+  const lines = notPlain.map(({ word, as }) => `${clip(word, 40)} (${clip(as.join(' or '), 200)})`)
+  const lack =
+    met > 0
+      ? `No frame has every word. The best meet ${met} of ${words.length}; each says what it lacks.`
+      : 'No frame has any of the words. These have what one may stand for.'
   return [
     ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
     ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
-    ...(full === 0 && frames.length > 0
-      ? [`No frame has every word. These meet ${met} of ${words.length}; each says what it lacks.`]
-      : []),
+    ...(hasNoFull ? [lack] : []),
   ]
 }
 

@@ -15,6 +15,7 @@ import {
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
+import { readingLines } from './frames.ts'
 import type { LibraryToolDeps } from './library.ts'
 
 const Groups = z.object({
@@ -56,9 +57,14 @@ export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: Libra
     output: Groups,
     async run({ query = '', limit }) {
       const q = cleanText(query)
-      const found = documentsOf(await search.search({ q, limit, sourceKey: sourceKeyOf(q) }))
+      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
+      const found = documentsOf(groups)
       const lines = groupLines(found, publicUrl)
-      const notes = lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q)]
+      const hasNoFull = found.frames.length > 0 && found.frames.every(({ missing }) => missing)
+      const notes = [
+        ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q)]),
+        ...readingLines(groups.readAs, hasNoFull),
+      ]
       return {
         text: [...lines, ...notes].join('\n'),
         notes,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
+import { sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
@@ -43,15 +43,16 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
         deps.search.framesByIds([args.frame_id]),
       ])
       if (!hits || !me) throw notFound(`frame: ${args.frame_id}. Use an id or image URL from another tool`)
-      const alike = hits
-        .filter(({ score }) => score >= ENOUGH_LIKENESS)
-        .map(({ document, score }) => ({
-          document,
-          score: hundredths(score),
-          shares: [...(document.video_id === me.video_id ? ['the same film'] : []), ...sharedTraits(me, document)],
-        }))
-      const isFiltered = Object.keys(filters).length > 0
-      const counts = { alike: alike.length, hits: hits.length, isFiltered }
+      const alike = hits.map(({ document, score }) => ({
+        document,
+        score: hundredths(score),
+        shares: [...(document.video_id === me.video_id ? ['the same film'] : []), ...sharedTraits(me, document)],
+      }))
+      const counts = {
+        alike: alike.length,
+        isCut: alike.length === args.limit,
+        isFiltered: Object.keys(filters).length > 0,
+      }
       const heading = [headingOf(args.frame_id, counts), ...notes].join('\n')
       const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
       return { ...answer, structured: { ...listed, total: alike.length } }
@@ -61,15 +62,14 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
 
 const hundredths = (score: number) => Math.round(score * 100) / 100
 
-/** Hits that are not shown are those below the cut-off: nothing more would be alike. */
+/** `isCut`: as many as were asked for, so that there may be more. */
 function headingOf(
   frameId: string,
-  { alike, hits, isFiltered }: { alike: number; hits: number; isFiltered: boolean },
+  { alike, isCut, isFiltered }: { alike: number; isCut: boolean; isFiltered: boolean },
 ): string {
-  if (hits === 0) return 'No frames with these filters. Fewer filters may find some.'
   if (alike === 0 && isFiltered)
     return `No frame with these filters shares enough with ${frameId}. Fewer filters may find some.`
   if (alike === 0) return `No frame shares enough with ${frameId}. Try search_frames with words of its caption.`
-  const rest = alike < hits ? '; all others share little with it' : ''
+  const rest = isCut ? '' : '; all others share little with it'
   return `${plural(alike, 'frame')} like ${frameId}${rest}`
 }

@@ -77,7 +77,9 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     video: refOf(video),
     luma: row.luma,
     palette_shares: row.paletteShares,
+    colored_share: row.coloredShare,
     phash: row.phash,
+    ...(row.captionProvenance?.source === 'measured' ? { has_measured_caption: true as const } : {}),
     added_ms: video.addedAt.getTime(),
     t_ms: row.tMs,
     strength: frameStrength({

@@ -96,7 +96,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): EngineSearch {
         reads.search({ ...query, namesOnly: true }),
         frames({ ...BEST, q, pageSize: limit, fill: limit }),
       ])
-      return { ...names, frames: [...found.frames, ...(found.partialMatches ?? [])] }
+      return { ...names, frames: [...found.frames, ...(found.partialMatches ?? [])], readAs: found.readAs }
     },
     frames,
   }

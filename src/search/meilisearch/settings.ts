@@ -5,6 +5,7 @@ import { cellsOf } from '../color.ts'
 import type { FrameDocument } from '../library-search.ts'
 import { mostlyValues, namedValues } from '../named-values.ts'
 import { MAX_FACET_VALUES } from '../query.ts'
+import { searchedText } from '../text/match.ts'
 import { gluedWords, isCharacter, stemOf, tokenize } from '../text/tokens.ts'
 import { listSignsOf, SYNONYMS, valueSignsOf } from './senses.ts'
 
@@ -59,7 +60,7 @@ export type StoredHit = StoredDocument & { phash: string; luma: number; _ranking
 
 export function toStored(frame: FrameDocument): StoredDocument & Record<string, unknown> {
   const { id, revision, author, provenance: _, ...rest } = frame
-  const texts = TEXTS.flatMap((name) => frame[name] ?? [])
+  const texts = TEXTS.map((name) => searchedText(frame, name))
   return {
     key: id,
     revision,
@@ -70,7 +71,7 @@ export function toStored(frame: FrameDocument): StoredDocument & Record<string, 
     colors: cellsOf(frame.palette, frame.palette_shares),
     phash: frame.phash,
     luma: frame.luma,
-    ...Object.fromEntries(TEXTS.map((name) => [name, frame[name] && wordsIn(frame[name])])),
+    ...Object.fromEntries(TEXTS.map((name, n) => [name, frame[name] && wordsIn(texts[n]!)])),
     // Members of a list are no neighbours: only words of texts can stand close together.
     glued: texts.flatMap((text) => gluedWords(text, tokenize(text)).map(({ word }) => toEngineWord(word))),
     mostly: valueSignsOf(mostlyValues(frame)),

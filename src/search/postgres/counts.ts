@@ -8,6 +8,7 @@ import {
   type Loosened,
 } from '../library-search.ts'
 import { MAX_FACET_VALUES, MOST_COUNTED, MOST_LOOSENED } from '../query.ts'
+import { decisive } from '../text/senses.ts'
 import type { Asked, MatchSet } from './rank.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { anyOfSome, atLeast, tsquery, whereOf } from './where.ts'
@@ -143,7 +144,8 @@ export async function adviceFor(reads: Executor, filters: FrameFilters, asked: A
 }
 
 /** What a frame must have: quotes, nothing excluded, and some word. */
-function someWord({ senses, found, excluded }: Asked): string | undefined {
+function someWord({ senses, found: all, excluded }: Asked): string | undefined {
+  const found = decisive(all)
   if (senses.length > 0 && found.length === 0) return undefined
   const free = found.filter((sense) => !sense.quoted)
   const fixed = atLeast({ senses: found.filter((sense) => sense.quoted), excluded }, found.length - free.length)

@@ -8,7 +8,7 @@ import { MAX_RELEVANCE_DEPTH } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { type Question, readAsOf, readQuestion } from '../text/question.ts'
-import { isFound, type Sense } from '../text/senses.ts'
+import { decisive, isFound, isMet, type Sense } from '../text/senses.ts'
 import { adviceFor, countFacets, countSet } from './counts.ts'
 import {
   type Asked,
@@ -100,12 +100,14 @@ export async function findInWords(
   const counted = await countsOf(reads, query, set, rows)
   const letGo = set ? senses.filter((sense) => !isMetByAll(sense, set, held)) : []
   const isAdvised = loosen && page === 1 && rows.length === 0
-  const matcher = new Matcher(senses)
+  // What a word may stand for is told, and met, only where the set was looked for by it.
+  const told = senses.map((sense) => (set?.found.includes(sense) ? sense : { ...sense, guesses: undefined }))
+  const matcher = new Matcher(told)
   const room = page === 1 && set ? (fill ?? 0) - rows.length : 0
   return {
     frames: hitsOf(rows, matcher),
     ...counted,
-    readAs: readAsOf(question, senses, letGo, set?.level ?? 0),
+    readAs: readAsOf(question, told, letGo, set ? fullyMetBy(set) : 0),
     ...(loosen ? { full: set?.isFull ? counted.total : 0 } : {}),
     ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
     ...(room > 0
@@ -114,8 +116,12 @@ export async function findInWords(
   }
 }
 
-/** Whether each frame of a set meets a concept. */
+/** How many words each frame of a set has as a word, an attribute or a synonym. */
+const fullyMetBy = ({ found, level }: MatchSet): number => (found.every(isMet) ? level : found.filter(isMet).length)
+
+/** Whether each frame of a set meets a concept in full. */
 function isMetByAll(sense: Sense, { found, level }: MatchSet, held: FoundFrame['held']): boolean {
+  if (!isMet(sense)) return false
   const at = found.indexOf(sense)
   return at >= 0 && (held?.[at] ?? level >= found.length)
 }
@@ -132,7 +138,7 @@ async function findSet(reads: Snapshot, query: FrameQuery, asked: Asked): Promis
   if (!isAsked(asked)) return NONE
   const whole = await tryPage(reads, query, wholeSet(asked))
   if (whole) return whole
-  const choice = await mostSelective(reads, asked)
+  const choice = await mostSelective(reads, { ...asked, found: decisive(asked.found) })
   const least = Math.max(1, choice.found.filter((sense) => sense.quoted).length)
   const most = choice.found.length < asked.found.length ? choice.found.length : choice.found.length - 1
   for (let level = most; level >= least; level--) {

@@ -48,8 +48,8 @@ export async function searchGroups(
     const asked = askedOf({}, question, senses, common)
     if (!isAsked(asked)) return { ...names, frames: [] }
     const few = { ...BEST, q, pageSize: limit, fill: limit }
-    const { frames, partialMatches = [] } = await findInWords(reads, few, question, asked)
-    return { ...names, frames: [...frames, ...partialMatches] }
+    const { frames, partialMatches = [], readAs } = await findInWords(reads, few, question, asked)
+    return { ...names, frames: [...frames, ...partialMatches], readAs }
   })
 }
 

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { FrameFilters } from '../library-search.ts'
-import { type Concept, isMet, type Sense } from '../text/senses.ts'
+import { type Concept, decisive, isMet, type Sense } from '../text/senses.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import {
   anyOf,
@@ -14,7 +14,6 @@ import {
   mostlyLexeme,
   oneNamed,
   quoted,
-  singlesOf,
   tsquery,
   whereOf,
 } from './where.ts'
@@ -264,7 +263,11 @@ export async function mostSelective(reads: Executor, asked: Asked): Promise<Aske
 }
 
 /** What follows a set in a short list, the best first: each holds no frame of those before. */
-export function setsBelow({ filters, senses, found, excluded, common }: Asked, above: MatchSet): MatchSet[] {
+export function setsBelow({ filters, senses, found: all, excluded, common }: Asked, above: MatchSet): MatchSet[] {
+  const found = decisive(all)
+  // The set above may ask for a guess beside every word that is met.
+  const isWithGuess = above.found.some((sense) => !found.includes(sense))
+  const level = isWithGuess ? found.length : above.level - 1
   const fixed = fixedOf({ senses: found, excluded })
   const fixedLevel = found.filter((sense) => sense.quoted).length
   const sets: MatchSet[] = []
@@ -278,16 +281,15 @@ export function setsBelow({ filters, senses, found, excluded, common }: Asked, a
     sets.push(partialSet({ senses, found }, { level, words, where, isLarge }))
   }
   const free = found.filter((sense) => !sense.quoted)
-  const least = above.level - 1 - fixedLevel
+  const least = level - fixedLevel
   if (least > 1 && free.length <= MAX_CHOSEN)
-    add(atLeast({ senses: free, excluded: [] }, least), above.level - 1, areManyWith(free, least, common))
-  if (free.length > 1) {
+    add(atLeast({ senses: free, excluded: [] }, least), level, areManyWith(free, least, common))
+  if (free.length > (isWithGuess ? 0 : 1)) {
     // Frames that have only a very frequent word of the question come last.
     const rare = free.filter((sense) => !areManyWithAll([sense], common))
     if (rare.length < free.length && rare.length > 0) add(anyOfSome(rare), 1, areManyWith(rare, 1, common))
     add(anyOfSome(free), 1, areManyWith(free, 1, common))
   }
-  add(singlesOf(free), 0, true)
   return sets
 }
 

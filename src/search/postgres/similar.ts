@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
-import { COMPARED, mostAlike, wordsOf } from '../likeness.ts'
+import { COMPARED, isAlike, mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../text/match.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
@@ -30,6 +30,7 @@ export async function findSimilar(
   const isOwn = ({ video_id }: FrameDocument) => !isAskedFor && video_id === me.video_id
   const [mine, theirs] = [documents.filter(isOwn), documents.filter((one) => !isOwn(one))]
   const hits = [...mostAlike(me, mine, 1), ...mostAlike(me, theirs, limit)]
+    .filter(({ document, likeness }) => isAlike(me, document, likeness))
     .map(({ document, likeness }) => ({ document, score: rounded(likeness), matched: {} }))
     .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
   const nearest = isAskedFor ? undefined : hits.find(({ document }) => document.video_id === me.video_id)
@@ -53,7 +54,7 @@ async function candidateIds(reads: Snapshot, me: FrameDocument, others: SQL, lim
   if (ids.size < ENOUGH_CANDIDATES) for (const found of await idsOf(wide)) ids.add(found)
   await reads.execute(sql`set local enable_seqscan to default`)
   if (ids.size < limit) {
-    // The filters leave few frames, or this one shares nothing: the least unlike are better than none.
+    // The filters leave few frames, or this one shares no index: some may be alike all the same.
     const rest = sql`select id from ${FRAMES} where ${others} order by ${BY_STRENGTH} limit ${MAX_CANDIDATES}`
     for (const found of await idsOf([rest])) ids.add(found)
   }

@@ -129,10 +129,6 @@ export const anyOf = (sense: Sense): Query =>
 
 export const anyOfSome = (senses: readonly Sense[]): Query => eitherOf(senses.map(anyOf))
 
-/** Rows with a word of a phrase. */
-export const singlesOf = (senses: readonly Sense[]): Query =>
-  eitherOf(senses.flatMap(({ each, forms }) => (each ? forms.map((list) => eitherOf(list.map(quoted))) : [])))
-
 /** Rows that meet `least` of these, what is in quotes, and nothing that is excluded. */
 export function atLeast({ senses, excluded }: Found, least: number): Query {
   const fixed = senses.filter((sense) => sense.quoted)

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { isFunctionWord } from '../text/question.ts'
 import {
   type Candidate,
   type Concept,
@@ -88,7 +89,11 @@ async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): 
     open.map(({ scope, word }) => scope === 'frames' && isPartSearchable(word)),
     open.map(({ word }) => typosAllowed(word) > 0),
   ])
-  const byWord = Map.groupBy(rows, ({ n }) => n)
+  // Nobody who mistypes means a word that weighs nothing: beach is no each.
+  const byWord = Map.groupBy(
+    rows.filter(({ word: guess }) => !isFunctionWord(guess)),
+    ({ n }) => n,
+  )
   open.forEach(({ sense, word }, n) => {
     const guesses = guessesOf(word, byWord.get(n + 1) ?? [])
     sense.guesses = { ...guesses, begins: guesses.begins || sense.guesses?.begins === true }

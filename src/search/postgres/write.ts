@@ -12,6 +12,7 @@ import {
   type VideoDocument,
 } from '../library-search.ts'
 import { mostlyValues, namedValues } from '../named-values.ts'
+import { searchedText } from '../text/match.ts'
 import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
 import { type Executor, FRAMES, LIVE, rowsOf } from './tables.ts'
 import { mostlyLexeme, namedLexeme, nameLexeme } from './where.ts'
@@ -201,7 +202,7 @@ async function putEntryRows(
 export function frameRow(frame: FrameDocument, words: WordsByScope) {
   const vector = new VectorWriter()
   for (const [field, weight] of FRAME_FIELDS) {
-    const found = vector.add(frame[field] ?? '', weight)
+    const found = vector.add(searchedText(frame, field), weight)
     note(words, 'frames', found)
     if (weight === 'C') note(words, 'screen', found)
   }

@@ -5,7 +5,7 @@ import { readQuestion } from './question.ts'
 const PHRASES: [q: string, ...named: string[]][] = [
   ['Sprecherin vor dunklem Hintergrund', 'subject=presenter', 'tone=dark'],
   ['animiertes Balkendiagramm in Blau', 'color=blue'],
-  ['une femme face caméra', 'subject=presenter', 'technique=talking-head'],
+  ['présentateur face caméra', 'subject=presenter', 'technique=talking-head'],
   ['capture d’écran claire', 'surface=screen-recording', 'tone=bright'],
   ['gráficos animados en azul', 'technique=chart-growth', 'color=blue'],
   ['logotipo al final del vídeo', 'subject=logo', 'technique=end-card'],

@@ -5,9 +5,9 @@
  * another meaning are left out: rot, hell, rose, main, wit, pour, van.
  */
 const TABLE = `
-subject=presenter: person, personen, sprecher*, moderator*, mann, frau, mensch* | présentateur*, présentatrice*,
-  personne*, homme*, femme* | presentador*, persona*, hombre*, mujer* | apresentador*, pessoa*, homem, mulher |
-  presentatore, persona, uomo | presentator*, persoon, spreker* | prezenter*, osoba, osoby, mówca | 人, 人物, 話者,
+subject=presenter: person, personen, sprecher*, moderator*, mensch* | présentateur*, présentatrice*,
+  personne* | presentador*, persona* | apresentador*, pessoa* |
+  presentatore, persona | presentator*, persoon, spreker* | prezenter*, osoba, osoby, mówca | 人, 人物, 話者,
   プレゼンター | 人物, 主持人, 演讲者 | 人物, 主持人, 演講者 | 사람, 발표자, 진행자
 subject=ui: benutzeroberfläche*, oberfläche*, bildschirm* | interface utilisateur, écran* | interfaz, pantalla* |
   interface de usuário, tela* | interfaccia utente, interfaccia, schermata | gebruikersinterface, scherm |
@@ -272,13 +272,18 @@ technique=turntable: drehendes produkt, rotierendes produkt | produit qui tourne
 
 /** What weighs nothing in these languages. Single letters but `l` and `d`, and most English words, are left out. */
 const FUNCTION_WORDS = `
-  der das ein eine einer eines einem einen und oder mit auf im vom zum zur für ist sind über unter aus dem den des bei
-  le la les un une des du de l d ou avec sur sous dans au aux qui est et ce cette
-  el los las una unos unas del con sobre para por que en al se
+  der das ein eine einer eines einem einen und oder aber mit auf im vom zum zur für ist sind über unter aus dem den des
+  bei
+  le la les un une des du de l d ou mais avec sur sous dans au aux qui est et ce cette
+  el los las una unos unas pero del con sobre para por que en al se
   um uma uns umas da dos das em na nas nos do ao
   il lo gli uno di dello della dei degli delle su sul sullo sulla per dal dalla alla che nel nella
-  het een met op aan voor naar uit bij
+  het een maar met op aan voor naar uit bij
   ze od dla oraz przez jest`
+
+/** What leaves out that which follows it. Italian “non” is left out: English has it in non-profit. */
+const EXCLUSIONS = `ohne, nicht, außer, sans, sauf, pas, excepté, sin, excepto, todo menos, sem, exceto, não,
+  tudo menos, senza, tranne, eccetto, zonder, behalve, niet, bez, oprócz, nie`
 
 /** Of Japanese, Chinese and Korean: what stands beside the words of the table. */
 const PARTICLES = `
@@ -307,5 +312,6 @@ export function foreignPhrases(zones: readonly string[]): { phrase: string; name
     })
 }
 
+export const foreignExclusions = (): string[] => EXCLUSIONS.split(/,\s+/)
 export const foreignFunctionWords = (): string[] => FUNCTION_WORDS.trim().split(/\s+/)
 export const particles = (): string[] => PARTICLES.trim().split(/\s+/)

@@ -27,6 +27,8 @@ export interface Explained {
 interface Field {
   name: string
   text: string
+  /** Of the text, what is searched: all of it, if absent. */
+  searched?: string
   /** Its words are met as an attribute is. */
   isName?: boolean
   /** Its words are also found by a part of them. */
@@ -41,7 +43,18 @@ interface Verdict {
 }
 
 const SCREEN = 'on_screen_text'
-type Texts = { readonly [F in (typeof WRITTEN)[number] | 'author']?: string | null } & { video?: { title: string } }
+type Written = (typeof WRITTEN)[number]
+type Texts = { readonly [F in Written]?: string | null } & { has_measured_caption?: true }
+
+/** What a measured caption tells beside attributes and on-screen text. Its other words are a template. */
+const MEASURED_THINGS = /^(?:phone|window|card|message|column|ring|axis|mark)s?$/i
+
+/** A text of a frame as it is searched: every letter in its place. */
+export function searchedText(frame: Texts, name: Written): string {
+  const text = frame[name] ?? ''
+  if (name !== 'caption' || !frame.has_measured_caption) return text
+  return text.replace(/[\p{L}\p{N}]+/gu, (word) => (MEASURED_THINGS.test(word) ? word : ' '.repeat(word.length)))
+}
 
 /** Says what documents match of a question. Judges each distinct word once for all texts of an answer. */
 export class Matcher {
@@ -62,11 +75,14 @@ export class Matcher {
   }
 
   /** `named`: what the frame shows of these `attributes`, as `attribute=value`. */
-  frame(frame: Texts, named: readonly string[]): Explained {
+  frame(frame: Texts & { author?: string | null; video?: { title: string } }, named: readonly string[]): Explained {
     const title = frame.video?.title
     return this.#explain(
       [
-        ...WRITTEN.flatMap((name) => (frame[name] ? [{ name, text: frame[name], hasParts: name === SCREEN }] : [])),
+        ...WRITTEN.flatMap((name) => {
+          const searched = searchedText(frame, name)
+          return searched ? [{ name, text: frame[name]!, searched, hasParts: name === SCREEN }] : []
+        }),
         ...(frame.author ? [{ name: 'author', text: frame.author, isName: true }] : []),
         ...(title ? [{ name: 'title', text: title, isName: true }] : []),
       ],
@@ -91,7 +107,8 @@ export class Matcher {
     }
     const held = new Map<Sense, Map<number, Field>>()
     for (const field of fields) {
-      const tokens = tokenize(field.text)
+      const searched = field.searched ?? field.text
+      const tokens = tokenize(searched)
       const marks = new Set<number>()
       const judge = (word: string, at: number, length: number) => {
         for (const { sense, nth, kind } of this.#judge(word)) {
@@ -104,7 +121,7 @@ export class Matcher {
       tokens.forEach(({ word }, at) => {
         judge(word, at, 1)
       })
-      for (const { word, at } of gluedWords(field.text, tokens)) judge(word, at, 2)
+      for (const { word, at } of gluedWords(searched, tokens)) judge(word, at, 2)
       for (const sense of this.#senses) {
         if (!sense.inRow || field.isName) continue
         for (const at of placesWhere(tokens, sense.words, sameWord)) {

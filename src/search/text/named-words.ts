@@ -251,6 +251,7 @@ const SAME = `
   countdown, timer, stopwatch
   price, pricing
   cursor, mouse cursor, mouse pointer, pointer, mouse
+  sans serif, grotesk
   spinner, loader, loading bar, progress bar, loading
   popup, pop up, modal, dialog
   dropdown, drop down

@@ -1,5 +1,5 @@
 import type { ReadAs } from '../library-search.ts'
-import { foreignFunctionWords, particles } from './foreign-words.ts'
+import { foreignExclusions, foreignFunctionWords, particles } from './foreign-words.ts'
 import {
   correctedMeaning,
   MAX_PHRASE,
@@ -16,7 +16,7 @@ import { CHARACTERS_PER_WORD, fold, isCharacter, MAX_QUERY_WORDS, type Token, te
 
 export interface Question {
   wanted: Concept[]
-  /** Behind a minus or “without”: no frame has them. */
+  /** Behind a minus, “without” or “not”: no frame has them. */
   excluded: Concept[]
   /** What weighs nothing: function words, and words past the tenth. */
   ignored: string[]
@@ -113,27 +113,38 @@ function withoutMinus(text: string, tokens: readonly Token[]): { left: Token[]; 
   return { left, excluded }
 }
 
-const EXCLUDES = /^(?:without|excluding|except)$/
-const ARTICLE = /^(?:an?|the|any)$/
-
 /** What follows “without”, as if it had a minus. A phrase of the table that begins so, “without a face”, stays. */
 function withoutUnwanted(tokens: readonly Token[], words: NamedWords): { left: Token[]; excluded: string[][] } {
   const left: Token[] = []
   const excluded: string[][] = []
   const all = tokens.map(({ word }) => word)
   const namedAt = (places: readonly number[]) => longest(places.slice(0, MAX_PHRASE), all, words)?.length ?? 0
+  const from = (at: number) => [...tokens.keys()].slice(at, at + MAX_PHRASE)
+  let end = -1
   for (let at = 0; at < tokens.length; ) {
-    const from = ARTICLE.test(all[at + 1] ?? '') ? at + 2 : at + 1
-    const rest = [...tokens.keys()].slice(from, from + MAX_PHRASE)
-    if (!EXCLUDES.test(all[at]!) || rest.length === 0 || namedAt([at, ...rest]) > 0) {
+    // Not dark or blurry: neither of them.
+    const length = at === end && /^n?or$/.test(all[at]!) ? 1 : exclusionAt(all, at)
+    let next = at + length
+    while (next < all.length && isFunctionWord(all[next]!) && namedAt(from(next)) < 2) next++
+    if (length === 0 || next === all.length || namedAt([at, ...from(next)]) > 0) {
       left.push(tokens[at++]!)
       continue
     }
-    const end = from + Math.max(1, namedAt(rest))
-    excluded.push(all.slice(from, end))
+    // Everything except a terminal: “everything” asks for nothing.
+    if (EVERYTHING.has(left.at(-1)?.word ?? '')) left.pop()
+    end = next + Math.max(1, namedAt(from(next)))
+    excluded.push(all.slice(next, end))
     at = end
   }
   return { left, excluded }
+}
+
+/** The number of words there that leave out what follows them: 0 for none, as of “not only”. */
+function exclusionAt(words: readonly string[], at: number): number {
+  const isOne = (length: number) =>
+    at + length <= words.length && EXCLUSIONS.has(words.slice(at, at + length).join(' '))
+  const length = isOne(2) ? 2 : Number(isOne(1))
+  return /^(?:only|just)$/.test(words[at + length] ?? '') ? 0 : length
 }
 
 /** The concepts of a stretch outside quotes: words and phrases, with what each means and whether it weighs anything. */
@@ -291,7 +302,7 @@ function meetingOf(sense: Sense): string[] {
 const WORDS = `
   a an the this that these those it its he she they them his her their we us our you your i me my
   is are was were be been being am do does did has have had can could will would should may might
-  of on in at to for from by with into onto as and or so than then
+  of on in at to for from by with into onto as and or but so than then
   which who whom whose what where when how why there here
   some any every each please just also very only someone somebody anyone
 `
@@ -304,7 +315,7 @@ const REQUESTS = `
   frames, shots, scenes, clips, videos, films, images, pictures, stills, film stills, in frame, in the frame, in shot,
   in the shot, in the picture, launch video, launch videos, launch film, launch films, product video, product videos,
   product film, product films, lots of, a lot of, plenty of, in front of, look like,
-  looks like, showing, featuring, containing, using, van een, van het, van de
+  looks like, showing, featuring, containing, using, nothing but, van een, van het, van de
 `
 
 /** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
@@ -316,7 +327,16 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set([...WORDS.trim().split(/\s+/
 const PARTICLES = new RegExp(`^(?:${particles().join('|')})+$`)
 const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+/))
 
-const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word) || PARTICLES.test(word)
+const EXCLUSIONS: ReadonlySet<string> = new Set([
+  ...['without', 'excluding', 'except', 'not', 'isn t', 'aren t', 'other than', 'apart from'],
+  ...['anything but', 'everything but', 'all but'],
+  ...foreignExclusions().map(fold),
+])
+const EVERYTHING: ReadonlySet<string> = new Set(
+  'anything everything all alles tout todo tudo tutto wszystko'.split(' '),
+)
+
+export const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word) || PARTICLES.test(word)
 
 const isGeneric = (word: string): boolean => GENERIC.test(word) || GROUND_ELSEWHERE.test(word)
 

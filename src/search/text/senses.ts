@@ -105,6 +105,12 @@ const heldOf = ({ named, called }: Pick<Concept, 'named' | 'called'>, known: Kno
 export const isMet = ({ exact, forms, named, called, joins }: Sense): boolean =>
   exact || named.length + called.length + joins.length > 0 || forms.every((list) => list.length > 0)
 
+/** The words that decide what is found: those that are only guessed do where the library has no other. */
+export function decisive(found: readonly Sense[]): readonly Sense[] {
+  const met = found.filter(isMet)
+  return met.length > 0 ? met : found
+}
+
 /** Whether some row may hold it at all. */
 export const isFound = (sense: Sense): boolean => isMet(sense) || isGuessed(sense)
 

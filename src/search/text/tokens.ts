@@ -17,7 +17,7 @@ export interface Token {
  * Raise it when words are cut differently or an index holds something else.
  * The workers then rewrite what is stored when they start.
  */
-export const WORDS_VERSION = 10
+export const WORDS_VERSION = 11
 /** Words read of a query. The rest is ignored, as by Meilisearch. */
 export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */

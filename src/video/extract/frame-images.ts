@@ -104,6 +104,8 @@ export interface ExtractedFrame {
   palette: string[]
   /** The same colours' shares of the area, 0–1. */
   paletteShares: number[]
+  /** Share of pixels that are no grey, 0–1. */
+  coloredShare: number
   sharpness: number
   motion: number
   /** 64-bit difference hash, 16 hex digits. */
@@ -140,7 +142,7 @@ async function writeFrame(
   const { picture, features, sharpness, tMs } = picked.candidate
   const { width, height } = picture
   const small = shrink(rgb, width, height, 100)
-  const { palette, shares } = measurePalette(small.rgb)
+  const { palette, shares, colored } = measurePalette(small.rgb)
   const { luma, tone } = measureLuma(small.rgb)
   const { image, thumb } = await encodeImages(rgb, width, height)
   const name = nameOf(tMs)
@@ -160,6 +162,7 @@ async function writeFrame(
     darkShare: Math.round(features.darkShare * 10_000) / 10_000,
     palette,
     paletteShares: shares,
+    coloredShare: colored,
     sharpness: Math.round(sharpness * 100) / 100,
     motion: Math.round(motion * 100) / 100,
     phash: differenceHash(features.picture),

@@ -1,31 +1,14 @@
-const LINEAR = Float64Array.from({ length: 256 }, (_, i) => {
-  const c = i / 255
-  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
-})
-
-/** sRGB 0–255 to OKLab (Björn Ottosson, 2020). */
-function toOklab(r8: number, g8: number, b8: number): [number, number, number] {
-  const r = LINEAR[r8]!
-  const g = LINEAR[g8]!
-  const b = LINEAR[b8]!
-  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
-  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
-  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
-  return [
-    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
-    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
-    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
-  ]
-}
+import { GREY, oklabOf } from '../../vocabulary.ts'
 
 const COLOURS = 5
 const MIN_SEED_DISTANCE = 0.09
 
 /**
  * Five colours by area: k-means in OKLab. The seeds are the commonest colours that lie apart, so that the same picture
- * always gives the same palette. A picture of fewer colours repeats its last one with share 0.
+ * always gives the same palette. A picture of fewer colours repeats its last one with share 0. `colored`: the share of
+ * pixels that are no grey, which five colours hide.
  */
-export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: number[] } {
+export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: number[]; colored: number } {
   const colours = countColours(rgb)
   const centres = seedCentres(colours)
   let clusters: Float64Array = new Float64Array()
@@ -46,14 +29,16 @@ export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: nu
     const count = clusters[at]!
     if (count === 0) continue
     palette.push(toHex(clusters[at + 4]! / count, clusters[at + 5]! / count, clusters[at + 6]! / count))
-    shares.push(Math.round((count / total) * 10_000) / 10_000)
+    shares.push(toShare(count / total))
   }
   while (palette.length < COLOURS) {
     palette.push(palette.at(-1) ?? '#000000')
     shares.push(0)
   }
-  return { palette, shares }
+  return { palette, shares, colored: toShare(countColoured(colours) / total) }
 }
+
+const toShare = (share: number) => Math.round(share * 10_000) / 10_000
 
 // Each loop over many numbers is a small function: as one large function they took longer to optimise than to run.
 
@@ -80,16 +65,21 @@ function countColours(rgb: Uint8Array): Float64Array {
   const colours = new Float64Array(keys.length * CLUSTER)
   for (const [i, key] of keys.entries()) {
     const [count, r, g, b] = bins.subarray(key << 2, (key << 2) + 4) as unknown as [number, number, number, number]
-    colours.set(
-      [count, ...toOklab(Math.round(r / count), Math.round(g / count), Math.round(b / count)), r, g, b],
-      i * CLUSTER,
-    )
+    const { l, a, b: blue } = oklabOf(Math.round(r / count), Math.round(g / count), Math.round(b / count))
+    colours.set([count, l, a, blue, r, g, b], i * CLUSTER)
   }
   return colours
 }
 
 /** Numbers per colour or cluster: the count, three of OKLab, three of RGB. */
 const CLUSTER = 7
+
+function countColoured(colours: Float64Array): number {
+  let count = 0
+  for (let at = 0; at < colours.length; at += CLUSTER)
+    if (Math.hypot(colours[at + 2]!, colours[at + 3]!) >= GREY) count += colours[at]!
+  return count
+}
 
 function seedCentres(colours: Float64Array): Float64Array {
   const centres: number[] = []

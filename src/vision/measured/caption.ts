@@ -1,3 +1,4 @@
+import { plainColor, toOklab, toPolar } from '../../vocabulary.ts'
 import { plainText } from '../plain-text.ts'
 import { type Box, holds, type Parts, unite } from './drawn.ts'
 import type { FaceFinding } from './faces.ts'
@@ -103,35 +104,14 @@ function quote(words: readonly Word[]): string {
   return plainText(words.map(({ text }) => text).join(' '), MAX_QUOTED)
 }
 
-/** A plain name of a ground: its lightness, and its hue where it has one. */
+/** What a ground is called: the name by which the filter finds it, and how light it is. */
 export function groundName(hex: string): string {
-  const [r, g, b] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16) / 255) as [number, number, number]
-  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)]
-  const luma = 0.2126 * r + 0.7152 * g + 0.0722 * b
-  if (most - least < 0.12) {
-    if (luma > 0.9) return 'white'
-    if (luma < 0.12) return 'black'
-    return luma > 0.5 ? 'light grey' : 'dark grey'
-  }
-  const hue = hueOf(r, g, b)
-  const name = HUES.find(([until]) => hue < until)![1]
-  if (luma < 0.3) return `dark ${name}`
-  return luma > 0.75 ? `light ${name}` : name
+  const color = toPolar(toOklab(hex))
+  const name = plainColor(color)
+  if (name === 'black' || name === 'white') return name
+  if (color.l < DARK) return `dark ${name}`
+  return color.l > LIGHT ? `light ${name}` : name
 }
 
-const HUES: readonly (readonly [number, string])[] = [
-  [15, 'red'],
-  [45, 'orange'],
-  [70, 'yellow'],
-  [165, 'green'],
-  [195, 'teal'],
-  [255, 'blue'],
-  [290, 'purple'],
-  [345, 'pink'],
-  [361, 'red'],
-]
-
-/** Degrees. */
-function hueOf(r: number, g: number, b: number): number {
-  return ((Math.atan2(Math.sqrt(3) * (g - b), 2 * r - g - b) * 180) / Math.PI + 360) % 360
-}
+const DARK = 0.42
+const LIGHT = 0.8

@@ -93,7 +93,7 @@ test('grounds are named plainly', () => {
     'black',
     'dark green',
     'white',
-    'light grey',
+    'grey',
     'dark blue',
   ])
 })

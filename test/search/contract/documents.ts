@@ -32,11 +32,7 @@ export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
   const named = namedValues(frame)
   const valuesOf = (name: FilterName): readonly (string | null)[] => {
     if (name === 'video') return [frame.video_id]
-    if (name === 'color')
-      return [
-        ...colorNames(frame.palette, frame.palette_shares),
-        ...cellsOf(frame.palette, frame.palette_shares).map(String),
-      ]
+    if (name === 'color') return [...colorNames(frame), ...cellsOf(frame.palette, frame.palette_shares).map(String)]
     return name in DERIVED
       ? named.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
       : [frame[name as Exclude<FilterName, DerivedName | 'video' | 'color'>]]

@@ -54,6 +54,7 @@ export function describeSimilar(name: string, open: () => Promise<Engine>): void
       caption: 'nothing alike',
       palette: ['#00ff00', '#00ee00', '#00dd00', '#00cc00', '#00bb00'],
       subject: 'crowd',
+      luma: 50,
     }
     const clips = [
       clip('one', {}, [

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { FACETS, type FrameFilters } from '../../../src/search/library-search.ts'
+import { isAlike, mostAlike } from '../../../src/search/likeness.ts'
 import {
   byDerived,
   DERIVED,
@@ -333,17 +334,22 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).toSorted((a, b) => b - a))
       const dark = (await engine().search.similar(me.id, { filters: { tone: ['dark'], platform: ['x'] }, limit: 10 }))!
       expect(dark.every(({ document }) => document.tone === 'dark' && document.platform === 'x')).toBe(true)
-      // As long as there is room, every frame of other videos that passes the filters, however different.
+      // As long as there is room, every frame of other videos that passes the filters and is alike enough.
       const own = [me.video_id]
+      const alike = (others: typeof documents) =>
+        mostAlike(me, others, others.length).flatMap(({ document, likeness }) =>
+          isAlike(me, document, likeness) ? document : [],
+        )
+      expect(alike(documents).length).toBeLessThan(documents.length)
       for (const [filters, otherVideos, ofOwn] of [
         [{ video: ['video07'] }, false, 0],
         [{ author: ['株式会社'], technique: ['move-1'] }, false, 0],
         [{}, false, 1],
         [{}, true, 0],
-        [{ video: own }, false, documents.filter((frame) => frame.video_id === me.video_id).length - 1],
+        [{ video: own }, false, alike(documents.filter((frame) => frame.video_id === me.video_id)).length - 1],
         [{ video: own }, true, 0],
       ] as const) {
-        const fit = documents.filter((frame) => frame.video_id !== me.video_id && passes(frame, filters))
+        const fit = alike(documents.filter((frame) => frame.video_id !== me.video_id && passes(frame, filters)))
         const all = (await engine().search.similar(me.id, { filters, limit: 500, otherVideos }))!
         const others = all.filter(({ document }) => document.video_id !== me.video_id)
         expect(others.map(({ document }) => document.id).toSorted()).toEqual(fit.map(({ id }) => id).toSorted())
