@@ -3,7 +3,7 @@ import { ConfigError, parseConfig } from './config.ts'
 
 test.each([
   [{ PORT: '70000' }, /^PORT: /],
-  [{ PORT: 'abc' }, /^PORT: /],
+  [{ LOG_LEVEL: 'loud' }, /^LOG_LEVEL: /],
   [{ DATABASE_URL: 'mysql://x' }, /^DATABASE_URL: must begin with postgres/],
   [{ MEILI_URL: 'http://localhost:7700' }, /^MEILI_URL: set MEILI_KEY too$/],
   [{ VISION_BASE_URL: 'http://localhost:1' }, /VISION_MODEL/],

@@ -34,17 +34,6 @@ test('a value is loaded once for its version, and again for the next', async () 
   expect(await cache.getOrLoad('a', load('three'))).toEqual({ value: { text: 'three' }, version: 'v2' })
 })
 
-test('a value loaded while the engine changed is answered without a version and not kept', async () => {
-  const { state, cache, load, loads } = open()
-  const crossed = cache.getOrLoad('a', async () => {
-    state.epoch++
-    return { text: 'other engine' }
-  })
-  expect(await crossed).toEqual({ value: { text: 'other engine' }, version: undefined })
-  expect((await cache.getOrLoad('a', load('own'))).value.text).toBe('own')
-  expect(loads()).toBe(1)
-})
-
 test('those who wait for one key share a load, unless they ask not to', async () => {
   const { cache, load, loads } = open()
   await Promise.all([cache.getOrLoad('a', load('x')), cache.getOrLoad('a', load('x'))])
@@ -52,16 +41,6 @@ test('those who wait for one key share a load, unless they ask not to', async ()
   const alone = { shared: false }
   await Promise.all([cache.getOrLoad('b', load('x'), alone), cache.getOrLoad('b', load('x'), alone)])
   expect(loads()).toBe(3)
-})
-
-test('a failed load is kept by no one and told to all who wait', async () => {
-  const { cache, load } = open()
-  const fail = async () => {
-    throw new Error('unavailable')
-  }
-  const both = await Promise.allSettled([cache.getOrLoad('a', fail), cache.getOrLoad('a', fail)])
-  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect((await cache.getOrLoad('a', load('fine'))).value.text).toBe('fine')
 })
 
 test('the memory is bounded, and a value that may not be kept is loaded each time', async () => {

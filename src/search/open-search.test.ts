@@ -62,15 +62,6 @@ test('the first engine answers while it can; the second at once when it fails, a
   expect(state.asked).toBe(2)
 })
 
-test('an engine that hangs is waited for once, by one request', async () => {
-  const { state, search, total } = setUp()
-  state.hang = true
-  expect(await Promise.all([total(), total()])).toEqual([2, 2])
-  expect(await total()).toBe(2)
-  expect(search.engine).toBe('postgres')
-  expect(state.asked).toBe(2)
-})
-
 test('it comes back on its own, after rests that grow, and no request waits for the trial', async () => {
   const { state, search, total } = setUp()
   state.down = true

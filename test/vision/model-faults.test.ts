@@ -118,21 +118,28 @@ test('a few frames that are rejected fail alone, however many they are over time
   expect(annotations.filter(({ status }) => status === 'annotated')).toHaveLength(10)
 })
 
-test('the breaker opens after failures in a row and lets one call through after its time', async () => {
+test('the breaker opens after failures in a row and lets one call of several through after its time', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
+  let isBroken = true
   try {
     await using run = await start(
-      { plan: (call) => (call < 4 ? 'server-error' : 'well') },
-      { breakerThreshold: 3, breakerCoolDownMs: 60_000, maxAttempts: 10 },
+      { plan: () => (isBroken ? 'server-error' : 'well') },
+      { batchSize: 1, breakerThreshold: 3, breakerCoolDownMs: 60_000, maxAttempts: 10 },
     )
-    const frames = await toFrames(1)
-    for (const calls of [3, 4]) {
-      await expect(run.annotate(frames)).rejects.toMatchObject({ code: 'breaker_open', retryAfterMs: 60_000 })
-      expect(run.endpoint.calls).toHaveLength(calls)
-      vi.setSystemTime(Date.now() + 60_001)
-    }
-    expect(await run.annotate(frames)).toMatchObject({ annotations: [{ status: 'annotated' }] })
-    expect(run.endpoint.calls).toHaveLength(5)
+    const frames = await toFrames(3)
+    const refused = () =>
+      expect(run.annotate(frames)).rejects.toMatchObject({ code: 'breaker_open', retryAfterMs: 60_000 })
+    await refused()
+    const { length } = run.endpoint.calls
+    await refused()
+    expect(run.endpoint.calls).toHaveLength(length)
+    vi.setSystemTime(Date.now() + 60_001)
+    await refused()
+    expect(run.endpoint.calls).toHaveLength(length + 1)
+    vi.setSystemTime(Date.now() + 60_001)
+    isBroken = false
+    expect(await run.annotate(frames.slice(0, 1))).toMatchObject({ annotations: [{ status: 'annotated' }] })
+    expect(run.endpoint.calls).toHaveLength(length + 2)
   } finally {
     vi.useRealTimers()
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { beginningOf, fold, lexemesOf, stemOf, tokenize } from './tokens.ts'
+import { beginningOf, fold, stemOf, tokenize } from './tokens.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 
@@ -21,24 +21,6 @@ test('words are cut at everything that is no letter or digit, and folded', () =>
   expect(words('<b>&amp;</b> \u0000 \ud800')).toEqual(['b', 'amp', 'b'])
 })
 
-test('characters of scripts without spaces are words of their own, Latin words among them stay whole', () => {
-  expect(words('新しい東京')).toEqual(['新', 'し', 'い', '東', '京'])
-  expect(words('映像 ライブラリー')).toEqual(['映', '像', 'ラ', 'イ', 'ブ', 'ラ', 'リ', 'ー'])
-  expect(tokenize('iPhone15を発売')).toEqual([
-    { word: 'iphone15', start: 0, end: 8 },
-    { word: 'を', start: 8, end: 9 },
-    { word: '発', start: 9, end: 10 },
-    { word: '売', start: 10, end: 11 },
-  ])
-  expect(words('Ｎｏ.５ﾊﾞｰÉté版')).toEqual(['no', '5', 'バ', 'ー', 'ete', '版'])
-  expect(words('서울에서 한글'.normalize('NFD'))).toEqual(['서', '울', '에', '서', '한', '글'])
-  expect(words('𠮷野家 々 〇')).toEqual(['𠮷', '野', '家', '々', '〇'])
-  // A letter and its marks are found one by one, but marked together.
-  expect(tokenize('นี้')).toEqual(['น', 'ี', '้'].map((word) => ({ word, start: 0, end: 3 })))
-  expect(words('ខ្មែរ ລາວ မြန်မာ')).toHaveLength(5 + 3 + 6)
-  expect(words('Привет κόσμε שלום मस्ते')).toEqual(['привет', 'κοσμε', 'שלום', 'मस्ते'])
-})
-
 test('every letter by itself is cut as in a mark’s company, where the long way is taken', () => {
   const wrong: string[] = []
   for (const [from, to] of [
@@ -54,11 +36,6 @@ test('every letter by itself is cut as in a mark’s company, where the long way
     }
   }
   expect(wrong).toEqual([])
-})
-
-test('a character lies in the index together with the next one', () => {
-  expect(lexemesOf(words('a 東京都 b 京'))).toEqual(['a', '東京', '京都', '都', 'b', '京'])
-  expect(lexemesOf([])).toEqual([])
 })
 
 test('a token stands where it says, whatever the text', () => {

@@ -199,21 +199,6 @@ test('a state that stands for an instant is kept where it is cut off, and not wh
   expect(timesOf(goesOn).some((tMs) => tMs <= 2000)).toBe(false)
 })
 
-test('a scene that never rests gives a frame now and then; one that rests throughout gives one', () => {
-  const restless = pick(
-    series(160, (tMs, i) => drawn(tMs, 5, { offset: (i * 5) % 50, page: Math.floor(i / 10) % 6 })),
-    [],
-  )
-  expect(restless.length).toBeGreaterThan(1)
-  expect(restless.length).toBeLessThan(12)
-  expect(
-    pick(
-      series(1200, (tMs) => drawn(tMs, 5)),
-      [],
-    ),
-  ).toHaveLength(1)
-})
-
 test('a caret that blinks and a clock that ticks do not keep a screen from its rest', () => {
   const stills = series(80, (tMs, i) => {
     const one = drawn(tMs, 5)

@@ -12,12 +12,6 @@ test('JSON in a code fence or in prose is found', () => {
   expect(names(`[${frame('f1')}]`)).toEqual(['f1'])
 })
 
-test('of a cut-off answer every complete frame is kept', () => {
-  const text = `{"frames":[${frame('f1')},${frame('f2')},${frame('f3').slice(0, -20)}`
-  expect(names(text)).toEqual(['f1', 'f2'])
-  expect(parseAnswer(text).whole).toBe(false)
-})
-
 test('an object that only stands inside a text is not an answer', () => {
   expect(names(`{"frames":[{"frame":"f1","caption":${JSON.stringify(`see ${frame('f2')}`)}},`)).toEqual(['f1'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBreaker, openLocalLimiter } from './call-gate.ts'
+import { openLocalLimiter } from './call-gate.ts'
 import { readRetryAfter } from './endpoint-error.ts'
 
 const never = new AbortController().signal
@@ -25,24 +25,6 @@ test('places are given in order, one given back twice counts once, and who leave
   release()
   await third
   expect(order).toEqual(['left', 'second', 'third'])
-})
-
-test('the breaker opens, lets one through after its time, and closes on success', () => {
-  let now = 0
-  const breaker = createBreaker(2, 100, () => now)
-  breaker.failed()
-  expect(breaker.enter()).toBe(0)
-  breaker.failed()
-  expect(breaker.enter()).toBe(100)
-  now = 100
-  expect(breaker.enter()).toBe(0)
-  expect(breaker.enter()).toBe(100)
-  breaker.failed()
-  expect(breaker.enter()).toBe(100)
-  now = 200
-  expect(breaker.enter()).toBe(0)
-  breaker.succeeded()
-  expect([breaker.enter(), breaker.enter()]).toEqual([0, 0])
 })
 
 test.each([

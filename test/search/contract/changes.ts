@@ -19,19 +19,9 @@ export function describeEmpty(name: string, open: () => Promise<Engine>): void {
 
     test('answers every question, with nothing', async () => {
       const { search } = engine()
-      expect(await search.search({ q: '', limit: 6 })).toEqual({ videos: [], frames: [], brands: [], techniques: [] })
-      expect(await search.search({ q: 'kite', limit: 6 })).toEqual({
-        videos: [],
-        frames: [],
-        brands: [],
-        techniques: [],
-      })
-      expect(await search.search({ q: 'x', limit: 6, sourceKey: 'youtube:none' })).toEqual({
-        videos: [],
-        frames: [],
-        brands: [],
-        techniques: [],
-      })
+      const nothing = { videos: [], frames: [], brands: [], techniques: [] }
+      for (const asked of [{ q: '' }, { q: 'kite' }, { q: 'x', sourceKey: 'youtube:none' }])
+        expect(await search.search({ ...asked, limit: 6 })).toEqual(nothing)
       const page = await search.frames(ask({ facets: true }))
       expect(page).toMatchObject({ frames: [], total: 0 })
       for (const facet of FACETS) expect(page.facets![facet]).toEqual({})

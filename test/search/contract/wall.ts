@@ -194,40 +194,6 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       }
     })
 
-    test('filters and words combine; facets count what the words leave', async () => {
-      const page = await engine().search.frames(
-        ask({ q: 'kite', filters: { tone: ['dark'] }, facets: true, sort: 'newest', pageSize: 500 }),
-      )
-      const kites = newest.filter((frame) => frame.caption!.includes('kite'))
-      expect(page.frames.map(({ document }) => document.id)).toEqual(
-        kites.filter(({ tone }) => tone === 'dark').map(({ id }) => id),
-      )
-      expect(page.facets!.tone).toEqual({
-        dark: kites.filter(({ tone }) => tone === 'dark').length,
-        bright: kites.filter(({ tone }) => tone === 'bright').length,
-      })
-    })
-
-    test('relevance pages hold every match once', async () => {
-      const ids: string[] = []
-      for (let page = 1; page <= 20; page++) {
-        const { frames } = await engine().search.frames(ask({ q: 'scene', page, pageSize: 20 }))
-        ids.push(...frames.map(({ document }) => document.id))
-        if (frames.length < 20) break
-      }
-      expect(ids.toSorted()).toEqual(documents.map(({ id }) => id).toSorted())
-    })
-
-    test('past its depth relevance says so and names newest', async () => {
-      const refused = engine().search.frames(ask({ q: 'scene', page: 168 }))
-      await expect(refused).rejects.toMatchObject({
-        code: 'invalid_request',
-        message: expect.stringContaining('sort=newest'),
-      })
-      expect((await engine().search.frames(ask({ q: 'scene', page: 167 }))).frames).toEqual([])
-      expect((await engine().search.frames(ask({ q: 'scene', sort: 'newest', page: 9_999 }))).frames).toEqual([])
-    })
-
     test('blank: the strongest of each kind, no video twice while there are others', async () => {
       const groups = await engine().search.search({ q: '', limit: 6 })
       expect(new Set(groups.frames.map(({ document }) => document.video_id)).size).toBe(6)
@@ -241,18 +207,6 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       const all = await engine().search.search({ q: '  ', limit: 20 })
       expect(all.frames).toHaveLength(20)
       expect(new Set(all.frames.slice(0, 11).map(({ document }) => document.video_id)).size).toBe(11)
-    })
-
-    test('the frames of a video come in time order, one frame with its neighbours', async () => {
-      const { search } = engine()
-      const frames = (await search.videoFrames('video03'))!
-      expect(frames.map(({ t_sec }) => t_sec)).toEqual(Array.from({ length: 14 }, (_, k) => k * 1.5))
-      const first = await search.frame(frames[0]!.id)
-      expect([first!.previous, first!.next!.id]).toEqual([null, frames[1]!.id])
-      const last = await search.frame(frames[13]!.id)
-      expect([last!.previous!.id, last!.next]).toEqual([frames[12]!.id, null])
-      const asked = [frames[5]!.id, 'none', frames[2]!.id]
-      expect((await search.framesByIds(asked)).map(({ id }) => id)).toEqual([frames[5]!.id, frames[2]!.id])
     })
 
     test('no id is too strange to be unknown', async () => {
