@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import S3rver from '@20minutes/s3rver'
 import { getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -20,6 +17,7 @@ import { libraryId } from '../../src/library/settings.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
+import { S3_KEY, startS3 } from '../support/bucket.ts'
 import { emptyTables, fillEveryTable } from './full-library.ts'
 import { checksumsOf, filesOf, imageKeys, openCluster, openFolder, queryAt, seedWithImages } from './support.ts'
 
@@ -283,33 +281,17 @@ test('a wrong password, an absent database, a full disk and a folder that is non
 })
 
 test('images of a library in a bucket are copied into the folder, and back into a bucket', async () => {
-  using folder = openFolder()
   using place = openFolder()
-  const server = new S3rver({
-    port: 0,
-    address: '127.0.0.1',
-    silent: true,
-    // It computes a wrong signature for a listing with a prefix.
-    allowMismatchedSignatures: true,
-    directory: folder.path,
-    configureBuckets: ['before', 'after'].map((name) => ({ name, configs: [] })),
-  })
-  const { port } = (await server.run()) as AddressInfo
-  const access = { region: 'us-east-1', accessKey: 'S3RVER', secretKey: 'S3RVER', endpoint: `http://127.0.0.1:${port}` }
+  await using s3 = await startS3({ buckets: ['before', 'after'] })
+  const access = { region: 'us-east-1', ...S3_KEY, endpoint: s3.endpoint }
   const [before, after] = ['before', 'after'].map((bucket) => openS3Store({ ...access, bucket }))
-  try {
-    for await (const { key } of media.list('')) await before!.put(key, (await media.get(key))!, 'image/webp')
-    const store = openDiskStore(place.path)
-    expect(await backUp(store, { media: before! })).toMatchObject({ images: 37, images_copied: 37 })
-    const to = await cluster.create()
-    await restore(to, store, { media: after! })
-    expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
-    expect(await filesOf(after!)).toEqual(await filesOf(media))
-  } finally {
-    const { httpServer } = server as unknown as { httpServer?: Server }
-    httpServer?.closeAllConnections()
-    await server.close()
-  }
+  for await (const { key } of media.list('')) await before!.put(key, (await media.get(key))!, 'image/webp')
+  const store = openDiskStore(place.path)
+  expect(await backUp(store, { media: before! })).toMatchObject({ images: 37, images_copied: 37 })
+  const to = await cluster.create()
+  await restore(to, store, { media: after! })
+  expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
+  expect(await filesOf(after!)).toEqual(await filesOf(media))
 })
 
 /** The manifest with other content and a checksum that fits. */

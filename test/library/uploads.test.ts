@@ -5,10 +5,10 @@ import { freeUnfinished } from '../../src/library/videos/storage.ts'
 import { submitUpload } from '../../src/library/videos/submit.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
-import { type Bucket, openBucket } from '../support/bucket.ts'
+import { openBucket } from '../support/bucket.ts'
 import { openService, type Service } from '../support/service.ts'
 
-let bucket: Bucket
+let bucket: Awaited<ReturnType<typeof openBucket>>
 let service: Service
 let store: MediaStore
 beforeAll(async () => {

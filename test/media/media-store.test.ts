@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import S3rver from '@20minutes/s3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/client.ts'
 import { openDiskStore, StorageFull } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
+import { S3_KEY, startS3 } from '../support/bucket.ts'
 
 const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
@@ -174,30 +174,16 @@ describe('on disk', () => {
 
 describe('in an S3 bucket', () => {
   const bucket = 'frames'
-  let s3rver: S3rver
+  let s3: Awaited<ReturnType<typeof startS3>>
   let endpoint: string
-
   beforeAll(async () => {
-    s3rver = new S3rver({
-      port: 0,
-      address: '127.0.0.1',
-      silent: true,
-      // It computes a wrong signature for a listing with a prefix.
-      allowMismatchedSignatures: true,
-      directory: join(root, 's3'),
-      configureBuckets: [{ name: bucket, configs: [] }],
-    })
-    const address = (await s3rver.run()) as AddressInfo
-    endpoint = `http://127.0.0.1:${address.port}`
+    s3 = await startS3({ buckets: [bucket] })
+    ;({ endpoint } = s3)
   })
-  afterAll(async () => {
-    const { httpServer } = s3rver as unknown as { httpServer?: Server }
-    httpServer?.closeAllConnections()
-    await s3rver.close()
-  })
+  afterAll(() => s3[Symbol.asyncDispose]())
 
   contract(
-    () => openS3Store({ endpoint, bucket, region: 'us-east-1', accessKey: 'S3RVER', secretKey: 'S3RVER' }),
+    () => openS3Store({ endpoint, bucket, region: 'us-east-1', ...S3_KEY }),
     // This server cannot abort a multipart upload, so its leftovers are not checked here.
     async () => [],
   )
@@ -205,13 +191,7 @@ describe('in an S3 bucket', () => {
   test('a wrong key or a missing bucket is an error, not an absence', async () => {
     const wrong = openS3Store({ endpoint, bucket, region: 'us-east-1', accessKey: 'NOBODY', secretKey: 'wrong' })
     await expect(wrong.get('frames/b/1.webp')).rejects.toThrow()
-    const missing = openS3Store({
-      endpoint,
-      bucket: 'absent',
-      region: 'us-east-1',
-      accessKey: 'S3RVER',
-      secretKey: 'S3RVER',
-    })
+    const missing = openS3Store({ endpoint, bucket: 'absent', region: 'us-east-1', ...S3_KEY })
     await expect(missing.put('frames/b/1.webp', Buffer.from('x'), 'image/webp')).rejects.toThrow()
   })
 })

@@ -12,61 +12,70 @@ export interface OpenUpload {
   begun: Date
 }
 
-export interface Bucket {
-  /** The settings of a service whose images and uploads are in it. */
-  env: Record<'S3_ENDPOINT' | 'S3_BUCKET' | 'S3_ACCESS_KEY' | 'S3_SECRET_KEY', string>
-  /** Uploads in parts that hold room now, by id. */
-  open: Map<string, OpenUpload>
-  /** Holds the answers to reads of a key. */
-  beforeRead: (key: string) => Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-/**
- * An S3 bucket. What s3rver lacks is answered at its door, as the S3 reference writes it: the list of open uploads in
- * parts, two a page, and the end of one.
- */
-export async function openBucket(): Promise<Bucket> {
-  const folder = mkdtempSync(join(tmpdir(), 'frames-bucket-'))
-  const bucket = new S3rver({
+/** An S3 server with these buckets. It computes a wrong signature for a listing with a prefix, so it takes any. */
+export async function startS3({ buckets = ['media'], anySignature = true } = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'frames-bucket-'))
+  const server = new S3rver({
     port: 0,
     address: '127.0.0.1',
     silent: true,
-    // It computes a wrong signature for a listing with a prefix.
-    allowMismatchedSignatures: true,
-    directory: folder,
-    configureBuckets: [{ name: 'media', configs: [] }],
+    allowMismatchedSignatures: anySignature,
+    directory,
+    configureBuckets: buckets.map((name) => ({ name, configs: [] })),
   })
-  const { port } = (await bucket.run()) as AddressInfo
+  const { port } = (await server.run()) as AddressInfo
+  return {
+    port,
+    endpoint: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      const { httpServer } = server as unknown as { httpServer?: Server }
+      httpServer?.closeAllConnections()
+      await server.close()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The key that the server knows. */
+export const S3_KEY = { accessKey: 'S3RVER', secretKey: 'S3RVER' }
+
+/**
+ * A bucket behind a door, which answers what s3rver lacks as the S3 reference writes it: the list of open uploads in
+ * parts, two a page, and the end of one. It refuses whatever is put while the bucket is full.
+ */
+export async function openBucket() {
+  const s3 = await startS3()
   const open = new Map<string, OpenUpload>()
   const door = createServer(async (req, res) => {
-    const { pathname, searchParams } = new URL(req.url!, 'http://s3')
+    const { searchParams } = new URL(req.url!, 'http://s3')
     const id = searchParams.get('uploadId')
     if (req.method === 'GET' && searchParams.has('uploads')) return void res.end(listOf(open, searchParams))
     if (req.method === 'DELETE' && id !== null) return void res.writeHead(open.delete(id) ? 204 : 404).end()
-    if (req.method === 'GET') await opened.beforeRead(keyOf(pathname))
-    pass(req, res, port, open)
+    if (req.method === 'PUT' && bucket.isFull) {
+      req.resume()
+      return void res.writeHead(507).end('<Error><Code>XMinioStorageFull</Code><Message>full</Message></Error>')
+    }
+    pass(req, res, s3.port, open)
   })
   await new Promise<void>((listening) => door.listen(0, '127.0.0.1', listening))
-  const opened: Bucket = {
+  const bucket = {
+    /** The settings of a service whose images and uploads are in it. */
     env: {
       S3_ENDPOINT: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
       S3_BUCKET: 'media',
-      S3_ACCESS_KEY: 'S3RVER',
-      S3_SECRET_KEY: 'S3RVER',
+      S3_ACCESS_KEY: S3_KEY.accessKey,
+      S3_SECRET_KEY: S3_KEY.secretKey,
     },
+    /** Uploads in parts that hold room now, by id. */
     open,
-    beforeRead: async () => undefined,
+    isFull: false,
     async [Symbol.asyncDispose]() {
       door.closeAllConnections()
       door.close()
-      const { httpServer } = bucket as unknown as { httpServer?: Server }
-      httpServer?.closeAllConnections()
-      await bucket.close()
-      rmSync(folder, { recursive: true, force: true })
+      await s3[Symbol.asyncDispose]()
     },
   }
-  return opened
+  return bucket
 }
 
 const keyOf = (pathname: string) => decodeURIComponent(pathname.split('/').slice(2).join('/'))
