@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seedLibrary } from '../../bench/support/library.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
+import { sessionOf } from '../support/session.ts'
 import { untilReadable } from '../support/stores.ts'
 
 const OPERATOR = 'analyst@example.org'
@@ -49,20 +50,6 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
     await page.getByRole('heading', { name: 'Analytics', level: 1 }).waitFor()
     return page
   }
-
-  test.each(['light', 'dark'] as const)('it is accessible and within its policy: %s', async (colorScheme) => {
-    for (const [width, name] of [
-      [1280, 'wide'],
-      [390, 'narrow'],
-    ] as const) {
-      const page = await openPage({ colorScheme, viewport: { width, height: 900 } })
-      await expectAccessible(page)
-      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
-      await picture(page, `analytics-${colorScheme}-${name}`)
-      await page.context().close()
-    }
-    expect(browser.faults).toEqual([])
-  })
 
   test('without script every chart is a picture with a name, beside a table with the same figures', async () => {
     const page = await openPage({ javaScriptEnabled: false })
@@ -117,14 +104,8 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
 })
 
 test('a range that makes no sense is refused on the page too, and others find no page', async () => {
-  const made = await import('../../src/library/accounts/sessions.ts')
-  const code = await made.createSignInCode(service.stores.db, { email: OPERATOR, newPlan: null })
-  const answer = await fetch(`${service.url}/web/sign-in/confirm`, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({ code: code!.code }),
-  })
-  const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
+  const { name, value } = await sessionOf(service.stores.db, service.url, OPERATOR)
+  const cookie = `${name}=${value}`
   const get = (query: string, headers: Record<string, string>) =>
     fetch(`${service.url}/operator/analytics${query}`, { headers, redirect: 'manual' })
   for (const query of ['?from=2026-02-02&to=2026-02-01', '?from=2016-01-01&to=2026-01-01', '?from=soon', '?by=frame']) {

@@ -130,21 +130,6 @@ describe.skipIf(missing !== undefined)(`docker compose${missing ? ` (skipped: ${
     for (const port of ports) await until('/api/search?q=relay', (body) => body.includes('<em>Relay</em>'), port)
   }, 600_000)
 
-  test("a host's file is added with run, and a leading frames is no mistake", async () => {
-    const mount = `${resolve('samples')}:/in:ro`
-    const added = await compose('run', '--rm', '--no-deps', '-v', mount, 'api', 'add', '/in/relay-launch.mp4')
-    expect(added).toContain('already here, ready')
-    expect(await compose('run', '--rm', '--no-deps', 'api', 'frames', 'status')).toContain('ready')
-  }, 300_000)
-
-  test('a wrong password is one line', async () => {
-    const wrong = ['-e', 'DATABASE_URL=postgres://frames:wrong@postgres:5432/frames']
-    for (const role of ['migrate', 'worker']) {
-      const failure = compose('run', '--rm', '--no-deps', ...wrong, role)
-      await expect(failure, role).rejects.toThrow(/refuses the user or the password/)
-    }
-  }, 300_000)
-
   test('it comes back after a restart of each part', async () => {
     for (const part of ['postgres', 'redis', 'meilisearch', 'worker', 'api']) {
       await compose('restart', part)

@@ -1,10 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parser } from '@prometheus-io/lezer-promql'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { serveMetrics } from '../../src/cli/listening.ts'
 import { openDb } from '../../src/db/client.ts'
@@ -227,28 +226,4 @@ test('every expression of the dashboard and the alerts names what a running serv
     const known = new Set(['job', 'instance', 'le', ...names.flatMap((name) => [...labelsOf(name)])])
     for (const label of labels) expect(known, expression).toContain(label)
   }
-})
-
-test('a port for metrics that is in use is one clear line', async () => {
-  const { port, server } = await silentServer()
-  const env = {
-    ...process.env,
-    DATABASE_URL: inject('postgresUrl'),
-    REDIS_URL: inject('redisUrl'),
-    METRICS_PORT: String(port),
-    PORT: '0',
-  }
-  for (const command of ['api', 'start']) {
-    const { status, stderr } = spawnSync(process.execPath, ['src/cli.ts', command], {
-      encoding: 'utf8',
-      timeout: 120_000,
-      env: { ...env, DATA_DIR: join(service.config.dataDir, command) },
-    })
-    expect(stderr.trim().split('\n').at(-1)).toBe(
-      `METRICS_PORT: port ${port} is in use. ` +
-        'Set METRICS_PORT to another port (the worker takes the one above it), or to 0 for none.',
-    )
-    expect(status).toBe(1)
-  }
-  server.close()
 })

@@ -1,74 +1,125 @@
-import { spawnSync } from 'node:child_process'
-import { createServer, type Server } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { warnOfOtherHost } from '../../src/http/server.ts'
 import { createLogger } from '../../src/logger.ts'
+import { startFrames } from '../library/support.ts'
+import { startS3 } from '../support/bucket.ts'
+import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
+import { openStores, type Stores } from '../support/stores.ts'
 
-function frames(command: string, env: Record<string, string>): { code: number | null; lines: string[] } {
-  const { status, stderr } = spawnSync(process.execPath, ['src/cli.ts', command], {
-    encoding: 'utf8',
-    timeout: 120_000,
-    env: { ...process.env, REDIS_URL: inject('redisUrl'), DATABASE_URL: inject('postgresUrl'), ...env },
-  })
-  return { code: status, lines: stderr.trim().split('\n') }
-}
-
-test('a folder that may not be written is named with its user, before anything else happens', () => {
-  // Not even root may create something there.
-  for (const command of ['migrate', 'worker', 'api']) {
-    const { code, lines } = frames(command, { DATA_DIR: '/sys/frames' })
-    expect(lines, command).toHaveLength(1)
-    expect(lines[0], command).toMatch(/may not write \/sys\/frames.* chown -R \d+/)
-    expect(code, command).toBe(1)
-  }
-})
-
-test('a folder that can never be made is one line at once, also where Node would try for ever', () => {
-  for (const command of ['start', 'migrate', 'worker', 'api'])
-    for (const place of ['/proc/frames/data', '/dev/null/data']) {
-      const { code, lines } = frames(command, { DATA_DIR: place })
-      expect(lines, command).toEqual([
-        expect.stringMatching(/^No folder can be made at \/\S+\. Set DATA_DIR to another/),
-      ])
-      expect(code, command).toBe(1)
-    }
-})
-
-test('a database that refuses the password, or is missing, is one line with the next step', () => {
-  for (const command of ['migrate', 'worker']) {
-    const wrong = frames(command, { DATABASE_URL: inject('postgresUrl').replace(/:[^:@]+@/, ':wrong@') })
-    expect(wrong.lines, command).toHaveLength(1)
-    expect(wrong.lines[0], command).toMatch(
-      /refuses the user or the password of DATABASE_URL.* at the first start of a database only/,
-    )
-    // A worker that stayed would never be started again.
-    expect(wrong.code, command).toBe(1)
-  }
-  const DATABASE_URL = inject('postgresUrl').replace(/postgres$/, 'never_made')
-  const { code, lines } = frames('migrate', { DATABASE_URL })
-  expect(lines).toHaveLength(1)
-  expect(lines[0]).toMatch(/no database of the name in DATABASE_URL. Create it/)
-  expect(code).toBe(1)
-})
-
-let server: Server
-const logs: string[] = []
+let stores: Stores
+const dataDir = mkdtempSync(join(tmpdir(), 'frames-refused-'))
 beforeAll(async () => {
-  server = createServer((_req, res) => res.end())
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  stores = await openStores()
 })
-afterAll(() => new Promise((done) => server.close(done)))
+afterAll(async () => {
+  rmSync(dataDir, { recursive: true, force: true })
+  await stores[Symbol.asyncDispose]()
+})
 
-async function ask(path: string, headers: Record<string, string>): Promise<void> {
-  const { request } = await import('node:http')
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((done) => {
-    request({ host: '127.0.0.1', port, path, headers }, (answer) => answer.resume().once('end', done)).end()
-  })
+const SECRET = 'not-the-password-0123456789'
+
+/** The one line with which a command ends. It names no secret. */
+async function refusal(command: string, env: Record<string, string>, status = 1): Promise<string> {
+  const given = { PORT: '0', METRICS_PORT: '0', ...env }
+  const over = { stores, config: { dataDir } }
+  const { code, stdout, stderr } = await startFrames(over, stores.redisUrl, command.split(' '), given)
+  const lines = stderr.trim().split('\n')
+  expect([command, code, stdout, lines.length], stderr).toEqual([command, status, '', 1])
+  expect(stderr).not.toContain(SECRET)
+  return lines[0]!
 }
+
+type Refused = [command: string, what: string, env: () => Record<string, string>, says: RegExp]
+
+const refused = (commands: string, what: string, env: Refused[2], says: RegExp): Refused[] =>
+  commands.split(', ').map((command) => [command, what, env, says])
+
+const wrongPassword = (address: string) => {
+  const url = new URL(address)
+  url.password = SECRET
+  return url.href
+}
+// Not even root may create something there.
+const closed = () => ({ DATA_DIR: '/sys/frames' })
+// Node would try for ever.
+const never = () => ({ DATA_DIR: '/proc/frames/data' })
+const noFolder = () => ({ DATA_DIR: '/dev/null/data' })
+const database = () => ({ DATABASE_URL: wrongPassword(stores.databaseUrl) })
+const absent = () => ({ DATABASE_URL: stores.databaseUrl.replace(/[^/]+$/, 'never_made') })
+const redis = () => ({ REDIS_URL: wrongPassword(stores.redisUrl) })
+const impossible = /^No folder can be made at \/\S+\. Set DATA_DIR to another/
+const password = /refuses the user or the password of DATABASE_URL.* at the first start of a database only/
+
+test.each<Refused>([
+  ...refused('migrate, worker, api', 'a folder of others', closed, /may not write \/sys\/frames.* chown -R \d+/),
+  ...refused('start, migrate, worker, api', 'a folder that can never be made', never, impossible),
+  ...refused('start, migrate, worker, api', 'a folder in a file', noFolder, impossible),
+  // A worker that stayed would never be started again.
+  ...refused('migrate, worker, accounts list', 'a wrong password', database, password),
+  ...refused(
+    'migrate, accounts list',
+    'no such database',
+    absent,
+    /no database of the name in DATABASE_URL. Create it/,
+  ),
+  ...refused('queues', 'a wrong password of Redis', redis, /password of REDIS_URL/),
+])('%s with %s ends in one line with the next step', async (command, _, env, says) => {
+  expect(await refusal(command, env())).toMatch(says)
+})
+
+test('a host that does not exist is named', async () => {
+  const nowhere = { DATABASE_URL: 'postgres://frames:secret@nowhere.invalid/frames' }
+  expect(await refusal('accounts list', nowhere, 3)).toBe(
+    'The database, Redis or the media store is unavailable (the host nowhere.invalid is not found). ' +
+      'Check its address, and that it runs.',
+  )
+})
+
+test('a port for metrics that is in use is one clear line', async () => {
+  const taken = createServer()
+  await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done))
+  const { port } = taken.address() as AddressInfo
+  for (const command of ['api', 'start'])
+    expect(await refusal(command, { METRICS_PORT: String(port), DATA_DIR: join(dataDir, command) })).toBe(
+      `METRICS_PORT: port ${port} is in use. ` +
+        'Set METRICS_PORT to another port (the worker takes the one above it), or to 0 for none.',
+    )
+  await new Promise((done) => taken.close(done))
+})
+
+test('a bucket that refuses the key or is not there is one line that names the setting', async () => {
+  const known = { S3_BUCKET: 'media', S3_ACCESS_KEY: 'S3RVER', S3_SECRET_KEY: 'S3RVER' }
+  const refused = /bucket refuses S3_ACCESS_KEY and S3_SECRET_KEY. Correct them/
+  for (const [anySignature, wrong, said] of [
+    [false, { S3_SECRET_KEY: SECRET }, refused],
+    [true, { S3_ACCESS_KEY: 'nobody' }, refused],
+    [true, { S3_BUCKET: 'absent' }, /no bucket of the name in S3_BUCKET/],
+  ] as const) {
+    await using s3 = await startS3({ anySignature })
+    expect(await refusal('storage check', { ...known, ...wrong, S3_ENDPOINT: s3.endpoint })).toMatch(said)
+  }
+})
+
+test.skipIf(MEILI_MISSING)('Meilisearch that refuses the key is one line that names it', async () => {
+  expect(await refusal('reindex', { MEILI_URL: theMeili().url, MEILI_KEY: SECRET })).toMatch(
+    /Meilisearch refuses MEILI_KEY. Correct it/,
+  )
+})
 
 test('a PUBLIC_URL that no request names is warned of once; one match ends the watch', async () => {
+  const server = createServer((_req, res) => res.end())
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  const ask = (path: string, headers: Record<string, string>) =>
+    new Promise<void>((done) => {
+      request({ host: '127.0.0.1', port, path, headers }, (answer) => answer.resume().once('end', done)).end()
+    })
+  const logs: string[] = []
   const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
   const options = { publicUrl: 'https://frames.example', trustProxy: 0, logger }
   warnOfOtherHost(server, options)
@@ -91,4 +142,5 @@ test('a PUBLIC_URL that no request names is warned of once; one match ends the w
   await ask('/', { host: 'api:3000', 'x-forwarded-host': 'Frames.example' })
   for (let n = 0; n < 5; n++) await ask('/', { host: 'scanner' })
   expect(logs).toEqual([])
+  await new Promise((done) => server.close(done))
 })

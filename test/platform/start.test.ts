@@ -221,12 +221,9 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   })
 
   test('a variable that makes no sense is one line that names it', async () => {
-    expect(await refused({ LOG_LEVEL: 'loud' }, 2)).toMatch(/^LOG_LEVEL: /)
-    expect(await refused({ PORT: 'ninety' }, 2)).toMatch(/^PORT: /)
     expect(await refused({ HOST: 'http://0.0.0.0' }, 2)).toMatch(/^HOST: must be an IP address/)
     // An address for documentation (RFC 5737) that no machine has.
     expect(await refused({ HOST: '192.0.2.1' })).toMatch(/^HOST: 192\.0\.2\.1 is no address of this machine/)
-    expect(await refused({ DATABASE_URL: 'mysql://x' }, 2)).toMatch(/^DATABASE_URL: /)
     expect(await refused({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })).toMatch(/database.*ECONNREFUSED/)
     expect(processesOf(dataDir)).toEqual([])
   })

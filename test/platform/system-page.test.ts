@@ -23,10 +23,11 @@ afterAll(async () => {
   await fails[Symbol.asyncDispose]()
 })
 
+const openPage = async () => (await fetch(`${service.url}/operator/system`, { headers: { cookie } })).text()
+
 /** The cells of a row of the page, by its heading, as text. */
 async function rowOf(heading: string): Promise<string[] | undefined> {
-  const page = await (await fetch(`${service.url}/operator/system`, { headers: { cookie } })).text()
-  const rows = [...page.matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row]) =>
+  const rows = [...(await openPage()).matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row]) =>
     row!.split(/<\/?t[hd][^>]*>/).map((cell) =>
       cell
         .replaceAll(/<[^>]*>/g, ' ')
@@ -40,6 +41,13 @@ async function metricOf(consumer: string): Promise<number> {
   const text = await service.worker.metrics()
   return Number(new RegExp(`^frames_event_unread\\{consumer="${consumer}"\\} (\\d+)$`, 'm').exec(text)![1])
 }
+
+test('the page tells of queues, the model, readers and the disk', async () => {
+  const headings = [...(await openPage()).matchAll(/<h2[^>]*>(.*?)</g)].map(([, name]) => name)
+  expect(headings).toEqual(
+    expect.arrayContaining(['Queues', 'Description of frames', 'Readers of the event log', 'Disk']),
+  )
+})
 
 test('the page and the metrics count the same events as behind: those that a reader still has to read', async () => {
   const { frameIds } = await seedVideo(service.stores.db, { frames: [{}, { tSec: 1 }] })
