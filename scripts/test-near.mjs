@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path'
  */
 const HELD_BY = {
   'src/cli.ts': ['platform/command-line'],
-  'src/cli': ['platform/command-line', 'library/cli-terminal', 'library/cli'],
+  'src/cli': ['platform/command-line', 'library/cli'],
   'src/cli/accounts.ts': ['accounts/cli'],
   'src/cli/connect.ts': ['oauth/connect'],
   'src/cli/events.ts': ['events/command'],
@@ -179,7 +179,7 @@ const HELD_BY = {
   'src/web/privacy-page.ts': ['accounts/members-only'],
   'src/web/shared-board.ts': ['accounts/shared-boards', 'accounts/secrets'],
   'src/web/sign-in.ts': ['accounts/invitations', 'accounts/secrets', 'oauth/sign-in'],
-  'src/web/video-page.ts': ['accounts/page-prices', 'journeys/video'],
+  'src/web/video-page.ts': ['accounts/page-prices', 'journeys/first-start'],
 
   'docs/interface.md': ['contract/openapi'],
   'docs/webhooks.md': ['webhooks/docs'],

@@ -177,22 +177,6 @@ test('two people who correct different attributes of one frame at once both keep
   })
 })
 
-test('a better source never loses to a worse one, whichever answers last', async () => {
-  annotator.answer = () => ({ values: values({ subject: 'ui', surface: 'slide' }, 'rule') })
-  const video = await addVideo(service, 1)
-  await service.drain()
-  const [frame] = await frameRows(service, video)
-  await answer(video, 'big@1', values({ subject: 'product' }), [frame!.id])
-  await answer(video, 'rules@2', values({ subject: 'chart', surface: 'mixed' }, 'rule'), [frame!.id])
-  expect((await frameRows(service, video))[0]).toMatchObject({
-    subject: 'product',
-    subject_provenance: { source: 'model', by: 'big@1' },
-    surface: 'mixed',
-    surface_provenance: { source: 'rule', by: 'rules@2' },
-    annotation_model: 'big',
-  })
-})
-
 test('a failure takes nothing back that was described before', async () => {
   const video = await addVideo(service, 1)
   await service.drain()

@@ -1,11 +1,14 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
 import type { Service } from '../support/service.ts'
 import { holdTransaction, untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -17,6 +20,7 @@ import {
   frames,
   openScripted,
   scriptedAnnotator,
+  startFrames,
   values,
   videoRow,
 } from './support.ts'
@@ -267,58 +271,28 @@ test('a queue that rests says so, with one line of why', async () => {
   await queues[Symbol.asyncDispose]()
 })
 
-test('the vocabulary from the command line: list, add, edit, rename, merge, retire, restore, suggestions', async () => {
-  annotator.answer = (frame) => ({
-    values: values({ technique: frame.tSec === 0 ? 'cli-move' : null }),
-    ...(frame.tSec === 1 ? { suggestedTechnique: { slug: 'cli-idea' } } : {}),
+test('every part of techniques changes the vocabulary, and tells how many frames follow', async () => {
+  annotator.answer = ({ tSec }) => ({
+    values: values({ technique: tSec === 0 ? 'cli-move' : null }),
+    ...(tSec === 1 ? { suggestedTechnique: { slug: 'cli-idea' } } : {}),
   })
-  const seeded = (await run('techniques', 'list', '--json')).json.techniques
-  expect(seeded.length).toBeGreaterThanOrEqual(40)
-  expect((await run('techniques')).stdout).toContain('title-card')
-  const made = await run(
-    'techniques',
-    'add',
-    'cli-move',
-    '--name',
-    'CLI move',
-    '--description',
-    'From a shell.',
-    '--alias',
-    'Shell Move',
-    '--json',
-  )
-  expect(made.json).toEqual({
-    technique: {
-      slug: 'cli-move',
-      name: 'CLI move',
-      description: 'From a shell.',
-      recognise: 'From a shell.',
-      aliases: ['shell-move'],
-      retired: false,
-    },
-    adopted_frames: 0,
-  })
+  const techniques = async (...args: string[]) => (await run('techniques', ...args, '--json')).json
+  const described = { name: 'CLI move', description: 'From a shell.', aliases: ['shell-move'] }
+  const given = ['--name', described.name, '--description', described.description, '--alias', 'Shell Move']
+  expect(await techniques('add', 'cli-move', ...given)).toMatchObject({ technique: described, adopted_frames: 0 })
   const id = await addVideo(service, 2)
   await service.drain()
-  const suggestions = (await run('techniques', 'suggestions', '--json')).json.suggestions
+  const { suggestions } = await techniques('suggestions')
   expect(suggestions).toEqual([{ slug: 'cli-idea', count: 1, frame_ids: [(await frameRows(service, id))[1]!.id] }])
-  expect(
-    (await run('techniques', 'edit', 'cli-move', '--name', 'Renamed move', '--json')).json.technique,
-  ).toMatchObject({
-    name: 'Renamed move',
-    aliases: ['shell-move'],
-  })
-  expect((await run('techniques', 'rename', 'cli-move', 'cli-turn', '--json')).json.technique.slug).toBe('cli-turn')
-  expect((await run('techniques', 'add', 'cli-idea', '--json')).json.adopted_frames).toBe(1)
-  expect((await frameRows(service, id)).map((row) => row.technique)).toEqual(['cli-turn', 'cli-idea'])
+  expect(await techniques('edit', 'cli-move', '--name', 'Other')).toMatchObject({ technique: { name: 'Other' } })
+  expect(await techniques('rename', 'cli-move', 'cli-turn')).toMatchObject({ technique: { slug: 'cli-turn' } })
+  expect(await techniques('add', 'cli-idea')).toMatchObject({ adopted_frames: 1 })
   expect((await run('techniques', 'merge', 'cli-turn', 'cli-idea')).code).toBe(0)
-  await service.drain()
-  for (const slug of ['cli-move', 'cli-turn', 'cli-idea', 'shell-move'])
-    expect((await service.get(`/api/frames?technique=${slug}`)).json.frames.length, slug).toBe(2)
-  expect(await run('techniques', 'add', 'cli-idea')).toMatchObject({ code: 1, stdout: '' })
+  expect((await frameRows(service, id)).map((row) => row.technique)).toEqual(['cli-idea', 'cli-idea'])
   expect((await run('techniques', 'retire', 'cli-idea')).stdout).toContain('(retired)')
-  expect((await run('techniques', 'restore', 'cli-idea', '--json')).json.technique.retired).toBe(false)
+  expect(await techniques('restore', 'cli-idea')).toMatchObject({ technique: { retired: false } })
   expect((await run('techniques', 'suggestions', '--dismiss', 'cli-other')).stdout).toBe('Nothing waits for review.\n')
+  expect((await run('techniques')).stdout).toContain('title-card')
 })
 
 test('storage check counts, names what is missing, and removes only what it is told to', async () => {
@@ -326,7 +300,6 @@ test('storage check counts, names what is missing, and removes only what it is t
   await service.drain()
   const whole = await run('storage', 'check', '--json')
   expect(whole).toMatchObject({ code: 0, json: { missing_count: 0, orphans: 0 } })
-  const { rm } = await import('node:fs/promises')
   const [frame] = await frameRows(service, id)
   await rm(join(service.config.dataDir, 'store', String(frame!.image_key)))
   expect(await run('storage', 'check', '--remove', '--json')).toMatchObject({
@@ -341,4 +314,60 @@ test('help shows nothing of the inside', async () => {
   )
   // A command in a help can be copied: no line breaks within it.
   expect((await run('--help')).stdout).toContain('\nIn a checkout run: npm run -s frames -- <command>\n')
+})
+
+/** A process of its own, which knows what it writes to. */
+const apart = (...args: string[]) => startFrames(service, redisUrl, args)
+
+test('a title steers no terminal, in lines nor in JSON', async () => {
+  const id = await addVideo(service, 1, { title: 'plain' })
+  const title = 'left \u202Egnp.exe \u001B[31mred\u009B2J'
+  await service.stores.db.$client.query('update videos set title = $1 where id = $2', [title, id])
+  const shown = await apart('status', id)
+  expect(shown.stdout.split('\n')[0]).toMatch(/ {2}left gnp\.exe \[31mred2J$/)
+  const given = await apart('status', id, '--json')
+  expect(given.stdout).not.toMatch(/[\u001B\u0080-\u009F\u202A-\u202E]/)
+  expect(given.json.video.title).toBe(title)
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a terminal gets headings, ages and colour, a pipe only columns',
+  async () => {
+    const id = await addVideo(service, 1, { title: 'seen' })
+    await service.drain()
+    const { dataDir: DATA_DIR } = service.config
+    const { databaseUrl: DATABASE_URL } = service.stores
+    const onTerminal = async (env: Record<string, string>) => {
+      const command = `${process.execPath} src/cli.ts status ${id}`
+      const { PATH } = process.env
+      const given = { PATH, TERM: 'xterm', DATA_DIR, DATABASE_URL, REDIS_URL: redisUrl, ...NODE_SETTINGS, ...env }
+      return (await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env: given })).stdout
+    }
+    const coloured = await onTerminal({})
+    expect(coloured).toContain('STATUS')
+    expect(coloured).toContain('AGE')
+    expect(coloured).toContain('\u001B[32mready\u001B[39m')
+    const plain = await onTerminal({ NO_COLOR: '1' })
+    expect(plain).toContain('STATUS')
+    expect(plain).not.toContain('\u001B[')
+    expect((await apart('status', id)).stdout.split('\n')[0]).toBe(`${id}  ready  1 frame  seen`)
+  },
+)
+
+test('add --wait prints a line for each state in a pipe, and Ctrl-C says that the work goes on', async () => {
+  const waited = await apart('add', await file('waited.mp4', '2\nwaited'), '--wait')
+  const lines = waited.stdout.trim().split('\n')
+  expect(lines[0]).toMatch(/^\+ /)
+  expect(lines.pop()).toMatch(/^http:\S+\/videos\/\w+$/)
+  expect(lines.at(-1)).toMatch(/ {2}ready {2}2 frames {2}waited$/)
+  expect(new Set(lines.map((line) => line.split('  ')[1])).size).toBe(lines.length)
+  await apart('pause')
+  const stopped = startFrames(service, redisUrl, ['add', await file('later.mp4', '2\nlater'), '--wait'])
+  await until(() => stopped.child.stdout !== null && stopped.seen().includes('queued'))
+  stopped.child.kill('SIGINT')
+  expect(await stopped).toMatchObject({
+    code: 130,
+    stderr: 'Stopped waiting. The work continues: frames status shows how far it is.\n',
+  })
+  await apart('resume')
 })

@@ -10,36 +10,10 @@ import { ingestVideo } from '../../src/workers/ingest-video.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { jobFixture } from './job-fixture.ts'
-import { addVideo, values, videoRow } from './support.ts'
+import { addVideo, videoRow } from './support.ts'
 
-const { annotator, countEvents, ingestDeps, open, openTestQueues, reconcile, revisionOf } = jobFixture()
+const { annotator, ingestDeps, open, openTestQueues, reconcile, revisionOf } = jobFixture()
 let service: Service
-
-test('Redis wiped in the middle: the reconciler finishes from the record', async () => {
-  const gate = Promise.withResolvers<void>()
-  annotator.answer = async () => {
-    await gate.promise
-    return { values: values({ subject: 'ui' }) }
-  }
-  service = await open(annotator)
-  const videos = [
-    await addVideo(service, 9),
-    await addVideo(service, 3),
-    await addVideo(service, 1, { backfill: true }),
-  ]
-  await until(() => annotator.asked.length > 0)
-  const keys = await service.stores.redis.keys(`${service.stores.prefix}:*`)
-  expect(keys.length).toBeGreaterThan(0)
-  await service.stores.redis.del(keys)
-  gate.resolve()
-  await until(async () => {
-    await reconcile()
-    await service.drain()
-    return (await Promise.all(videos.map((video) => videoRow(service, video)))).every((row) => row?.status === 'ready')
-  })
-  for (const video of videos) expect(await countEvents('video.ready', video)).toBe(1)
-  expect(new Set(annotator.asked).size).toBe(13)
-})
 
 test('a job that lost its place in the queue is put back', async () => {
   service = await open(annotator, { workerOptions: { roles: ['events'] } })

@@ -3,13 +3,11 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { videos } from '../../src/db/schema/videos.ts'
 import { MediaError } from '../../src/errors.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { checkStorage } from '../../src/library/videos/storage.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
-import { jobsOf } from '../../src/workers/dispatch.ts'
 import { ingestVideo } from '../../src/workers/ingest-video.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -206,11 +204,3 @@ test.each(['fails', 'succeeds'])(
     expect(await revisionOf(id)).not.toBe(revision)
   },
 )
-
-test('what a video needs is the same list however often it is asked for', async () => {
-  service = await open(annotator, { worker: false })
-  const video = await addVideo(service, 3)
-  const [row] = await service.stores.db.select().from(videos)
-  expect(row?.id).toBe(video)
-  expect(await jobsOf(service.stores.db, annotator, row!)).toEqual(await jobsOf(service.stores.db, annotator, row!))
-})

@@ -3,7 +3,6 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
-import { framesOfADay, toTimecode } from '../../src/timeline/rate.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -182,22 +181,5 @@ referee('read back by the programs’ own libraries', () => {
     expect(xml.cuts.map((cut: unknown[]) => cut.slice(2))).toEqual(otio.cuts.map((cut: unknown[]) => cut.slice(2)))
     const [label] = read('timecode', JSON.stringify([otio.start]), rate === '30000/1001' ? '29.97' : '59.94', 'drop')
     expect(label).toBe(start)
-  })
-
-  test.each([
-    ['23.976', 24_000, 1001, 'all'],
-    ['25', 25, 1, 'all'],
-    ['29.97', 30_000, 1001, 'all'],
-    ['29.97', 30_000, 1001, 'drop'],
-    ['30', 30, 1, 'all'],
-    ['50', 50, 1, 'all'],
-    ['59.94', 60_000, 1001, 'all'],
-    ['59.94', 60_000, 1001, 'drop'],
-  ])('labels at %s (%i/%i, %s) are those of timecode over a day', (name, num, den, labels) => {
-    const counting = { rate: { num, den }, drop: labels === 'drop' }
-    const step = Math.floor(framesOfADay(counting) / 60_000)
-    const frames = Array.from({ length: 60_000 }, (_, n) => n * step)
-    const ours = frames.map((frame) => toTimecode(frame, counting))
-    expect(read('timecode', JSON.stringify(frames), name, labels)).toEqual(ours)
   })
 })

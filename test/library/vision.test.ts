@@ -85,27 +85,6 @@ test('answers are forgotten when their pictures have been gone for a month, and 
   expect(await answers()).toBe(1)
 })
 
-test('a refused key: nothing fails, nothing is asked again, one clear status', async () => {
-  const endpoint = await open({ plan: () => 'wrong-key' })
-  const video = await addVideo(service, 24)
-  await until(async () => (await findAnnotatorStatus(service.stores.db)).problem !== null)
-  expect((await findAnnotatorStatus(service.stores.db)).problem).toMatchObject({
-    code: 'misconfigured',
-    message: expect.stringMatching(/\w+ \w+/),
-  })
-  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', failure_code: null })
-  expect(endpoint.calls.length).toBeLessThanOrEqual(8)
-  expect(await countOf(service, sql`select count(*) as n from annotations`)).toBe(0)
-})
-
-test('an endpoint that says to wait is waited for, and every frame ends described', async () => {
-  await open({ plan: (call) => (call < 2 ? 'rate-limited' : 'well'), retryAfterMs: 200 })
-  const video = await addVideo(service, 20)
-  await service.drain()
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  expect(await countOf(service, sql`select count(*) as n from annotations where status = 'annotated'`)).toBe(20)
-})
-
 test(
   'a video whose budget is spent ends with what can be measured and the reason; ' + 'the next video has its own',
   async () => {
@@ -152,18 +131,6 @@ test('a re-annotation is not cut short by what the ingestion cost', async () => 
   expect(endpoint.calls).toHaveLength(4)
 })
 
-test('over the day’s budget everything waits, with one status', async () => {
-  const endpoint = await open({}, { VISION_BUDGET_DAY: '0.01' })
-  await service.stores.db.execute(
-    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome) values ('fake-vl', 1, 0.02, 1, 'ok')`,
-  )
-  const video = await addVideo(service, 3)
-  await until(async () => (await findAnnotatorStatus(service.stores.db)).problem?.code === 'budget_spent')
-  expect(endpoint.calls.length).toBe(0)
-  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating' })
-  expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(0.02)
-})
-
 /** The mean cost of calls is known from two days ago: $0.02, as a call of eight frames costs here. */
 const knownCost = () =>
   service.stores.db.execute(
@@ -187,17 +154,6 @@ test('many calls at once, of two workers, cannot spend what is left of the day s
   })
   await until(async () => (await costsOf(stores.db)).calls === endpoint.calls.length)
   expect((await costsOf(stores.db)).cost_usd).toBeLessThan(0.05 + 0.021)
-})
-
-test('nor what is left of a video', async () => {
-  await open({ delayMs: 200 }, { VISION_BUDGET_VIDEO: '0.05', VISION_CONCURRENCY: '16' })
-  await knownCost()
-  const video = await addVideo(service, 128)
-  await service.drain()
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  const { calls, cost_usd } = await costsOf(service.stores.db, video)
-  expect(calls).toBeGreaterThan(0)
-  expect(cost_usd).toBeLessThan(0.05 + 0.021)
 })
 
 test.each(['VISION_BUDGET_DAY', 'VISION_BUDGET_VIDEO'])(
