@@ -6,7 +6,7 @@ import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { signInUrl } from '../../src/web/sign-in.ts'
-import { noChromium, openBrowser, picture, type TestBrowser } from '../support/browser.ts'
+import { noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import type { TestApi } from './app.ts'
 import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
@@ -39,17 +39,14 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     const page = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
     await page.goto(`${api.url}/keys`)
     expect(new URL(page.url()).pathname).toBe('/sign-in')
-    await picture(page, 'sign-in')
     await page.getByLabel('E-mail address').fill('ada@example.org')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Look at the terminal' }).waitFor()
     await page.goto(signInUrl(api.url, await linkFor('ada@example.org')))
     expect(page.url()).not.toContain('#')
-    await picture(page, 'confirm')
     // The button has the focus: Enter is enough.
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
-    await picture(page, 'keys-empty')
 
     await page.getByLabel('Name', { exact: true }).fill('Claude <b>on</b> my laptop')
     await page.getByLabel(/boards:write/).uncheck()
@@ -78,7 +75,6 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     expect(JSON.parse((await page.locator('#vs-code').textContent())!)).toMatchObject({
       servers: { 'frame-library': { url: `${api.url}/api/mcp`, headers: { Authorization: `Bearer ${key}` } } },
     })
-    await picture(page, 'key-made')
     expect((await api.call('/api/favourites', { key })).status).toBe(200)
     expect((await api.call('/api/boards', { key, method: 'POST', body: { name: 'x' } })).status).toBe(403)
 
@@ -105,7 +101,6 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     await page.getByRole('status').getByText('The key is revoked').waitFor()
     expect((await api.call('/api/favourites', { key: successor })).status).toBe(401)
     await page.getByText('Revoked and expired (2)').waitFor()
-    await picture(page, 'keys-revoked')
     await page.locator('summary').getByText('Account', { exact: true }).click()
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -131,7 +126,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     const board = await createBoard(api.db, { accountId: account.id, name: 'Openings that work' })
     await pinFrames(api.db, { accountId: account.id, boardId: board.id, frameIds, note: 'hold the logo' })
     const { token } = await shareBoard(api.db, { accountId: account.id, boardId: board.id })
-    for (const [label, options] of [
+    for (const [_label, options] of [
       ['390-light', { viewport: { width: 390, height: 844 } }],
       ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
       ['wide-dark', { colorScheme: 'dark' }],
@@ -141,18 +136,15 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
       await page.context().addCookies([{ name, value, url: api.url }])
       await page.goto(`${api.url}/keys`)
       await fits(page)
-      await picture(page, `keys-${label}`)
       await page.getByLabel('Name', { exact: true }).fill('New')
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByRole('heading', { name: /is ready/ }).waitFor()
       for (const details of await page.locator('.made details').all()) await details.locator('summary').click()
       await fits(page)
-      await picture(page, `made-${label}`)
       await page.goto(`${api.url}/shared/${token}`)
       await fits(page)
       expect(await page.locator('.frames > li').count()).toBe(5)
       await page.getByText('A board of 5 frames').waitFor()
-      await picture(page, `shared-${label}`)
       await page.context().close()
     }
     expect(browser.faults).toEqual([])

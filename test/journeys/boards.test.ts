@@ -6,7 +6,7 @@ import { listBoards, loadBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
 const EVIL = '</title><script>alert(1)</script><img src=x onerror="alert(2)">'
@@ -48,7 +48,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     for (const n of [0, 1, 2, 3]) await page.locator('input[name="frame"]').nth(n).check()
     await page.getByText('4 selected').waitFor()
     await expectAccessible(page)
-    await picture(page, 'saves')
     await page.getByRole('button', { name: 'Pin to a board' }).click()
     await page.getByLabel('Name').fill(EVIL)
     await page.getByRole('button', { name: 'Make the board' }).click()
@@ -58,7 +57,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     frameIds = await order()
     expect(frameIds).toHaveLength(4)
     await expectAccessible(page)
-    await picture(page, 'board')
   })
 
   test('orders it by keyboard alone: the focus stays on what was moved, and its place is told', async () => {
@@ -66,7 +64,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.goto(url(boardPath))
     await page.getByRole('link', { name: 'Arrange' }).click()
     await expectAccessible(page)
-    await picture(page, 'board-arrange')
     await button(page, 'later', 0).focus()
     await page.keyboard.press('Enter')
     await page.locator('#live', { hasText: 'Moved to 2 of 4.' }).waitFor({ state: 'attached' })
@@ -99,7 +96,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.mouse.move(0, 0)
     await expect.poll(async () => (await shown()).at(-1)).toBe(true)
     await expectAccessible(page)
-    await picture(page, 'board-selected')
   })
 
   test('dragging does the same, to every place', async () => {
@@ -155,7 +151,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
       .getByRole('button', { name: /^Remove/ })
       .click()
     expect(await order()).toEqual([before[0], before[2], before[3]])
-    await picture(plain, 'board-removed')
     await plain.getByRole('button', { name: 'Undo' }).click()
     expect(await order()).toEqual(before)
     await plain.locator(`#pin-${before[1]} .note`).getByText(`hold ${EVIL}`).waitFor()
@@ -191,7 +186,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.getByRole('button', { name: 'Make a link' }).click()
     const link = await page.getByLabel('Link').inputValue()
     await expectAccessible(page)
-    await picture(page, 'board-shared')
     // It stands there for as long as it works, with the way to end it beside it.
     await page.goto(url(boardPath))
     await page.locator('summary').getByText('Share').click()
@@ -236,23 +230,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByRole('heading', { level: 1, name: EVIL }).waitFor()
     expect(await order()).toEqual(before)
-    for (const [width, colorScheme] of [
-      [390, 'light'],
-      [390, 'dark'],
-      [1280, 'dark'],
-    ] as const) {
-      const other = await browser.open({ viewport: { width, height: 844 }, colorScheme })
-      await signIn(other, service.stores.db, service.config.publicUrl, 'ada@example.org')
-      for (const path of ['/saves', '/boards', boardPath]) {
-        await other.goto(url(path))
-        expect(
-          await other.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
-          `${path} at ${width}`,
-        ).toBeLessThanOrEqual(0)
-        await expectAccessible(other)
-      }
-      await picture(other, `board-${width}-${colorScheme}`)
-    }
     expect(browser.faults).toEqual([])
   })
 })

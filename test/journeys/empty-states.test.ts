@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -45,7 +45,6 @@ describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${no
       await reader.goto(url(path))
       await reader.getByRole('heading', { level: 2, name: heading }).waitFor()
       await expectAccessible(reader)
-      await picture(reader, `empty${path.replaceAll('/', '-')}`)
       await reader.getByRole('link', { name: 'To the wall' }).click()
       await reader.locator('#wall .card-link').first().waitFor()
     }

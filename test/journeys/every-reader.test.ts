@@ -8,7 +8,7 @@ import { saveFrames } from '../../src/library/collections/saves.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -86,7 +86,6 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
       })
     await expect.poll(async () => [what, await beyond()]).toEqual([what, []])
   }
-  const nameOf = (path: string) => path.replaceAll(/\W+/g, '-').slice(1, 20)
 
   test('both schemes hold at three widths, so do the reader’s own colours and 200 % zoom', async () => {
     // As a browser shows 1280 px at 200 %.
@@ -103,7 +102,6 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
       expect([path, (await page.goto(url + path))!.status()]).toEqual([path, 200])
       await expectToFit(page, `${path} at 200 %`)
       await expectAccessible(page)
-      await picture(page, `zoom-forced-${nameOf(path)}`)
       for (const width of [390, 1280, 2560])
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.setViewportSize({ width, height: 900 })
@@ -117,7 +115,6 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
             await menu.press('Enter')
             await expectToFit(page, `${path} at ${width}, ${await menu.textContent()}`)
           }
-          if (width === 390) await picture(page, `${width}-${colorScheme}-${nameOf(path)}`)
         }
     }
     await page.context().close()

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 
@@ -18,4 +19,39 @@ test('an empty library has its vocabulary, a wall that says how to begin, and em
   const page = await fetch(service.url)
   expect(page.headers.get('content-type')).toContain('text/html')
   expect(await page.text()).toContain('frames -- add')
+})
+
+const sample = await readFile(new URL('../../samples/coffee-pour.mp4', import.meta.url))
+
+test('an uploaded video becomes a searchable wall, its images are served, and a second upload changes nothing', {
+  timeout: 600_000,
+}, async () => {
+  const first = await service.upload(sample, '?title=My%20launch&author=Acme')
+  expect(first).toMatchObject({ status: 202, created: true })
+  await service.drain()
+
+  const status = await service.call('GET', `/api/videos/${first.id}/status?explain=1`)
+  expect(status.json.video).toMatchObject({ status: 'ready', title: 'My launch', author: 'Acme', failure: null })
+  expect(status.json.frames.length).toBe(status.json.video.frame_count)
+
+  const wall = await service.get('/api/frames')
+  expect(wall.status).toBe(200)
+  expect(Object.keys(wall.json)).toEqual(['page', 'frames', 'hasMore'])
+  expect(wall.json.frames.length).toBe(status.json.video.frame_count)
+  const ofVideo = await service.get(`/api/videos/${first.id}/frames`)
+  const times = ofVideo.json.frames.map((frame: { t_sec: number }) => frame.t_sec)
+  expect(times).toEqual([...times].sort((a, b) => a - b))
+  expect(ofVideo.json.frames[0].video).toMatchObject({ title: 'My launch', author: 'Acme', source_url: null })
+
+  const image = await fetch(ofVideo.json.frames[0].image_url.replace('http://frames.test', service.url))
+  expect(image.status).toBe(200)
+  expect(image.headers.get('content-type')).toBe('image/webp')
+  expect(image.headers.get('cache-control')).toContain('immutable')
+
+  const etag = wall.headers.get('etag')!
+  const again = await service.upload(sample, '?title=Another')
+  expect(again).toMatchObject({ id: first.id, created: false })
+  await service.drain()
+  const unchanged = await service.get('/api/frames', { 'if-none-match': etag })
+  expect(unchanged.status).toBe(304)
 })

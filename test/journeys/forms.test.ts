@@ -5,7 +5,7 @@ import { createBoard, listBoards } from '../../src/library/collections/boards.ts
 import { pinFrame } from '../../src/library/collections/pins.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
 import { openLaunch } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
 const OP = 'op@example.org'
@@ -49,7 +49,6 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
     await form.getByRole('alert').waitFor()
     expect(path()).toBe('/operator/techniques')
     expect(await form.getByLabel('What it is').inputValue()).toBe('The picture grows towards the pointer.')
-    await picture(page, 'form-refused')
     await expectAccessible(page)
   })
 
@@ -60,7 +59,6 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
     await page.getByRole('button', { name: 'Make' }).click()
     await page.getByRole('alert').getByText(OFFLINE).waitFor()
     expect(await page.getByLabel('New board').inputValue()).toBe('Offline first')
-    await picture(page, 'form-offline')
     await expectAccessible(page)
     await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Retry' }).click()

@@ -12,7 +12,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToolService, type ToolService } from '../mcp/service.ts'
 import { post } from '../mcp/support.ts'
-import { expectAccessible, noChromium, openBrowser, picture, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 
 /*
@@ -158,7 +158,6 @@ describe.skipIf(noChromium)('the gallery', () => {
     expect(await view.locator('#facts').textContent()).toContain('Waters · Lakes · 0:01')
     expect(await view.locator('#place').textContent()).toBe('2 of 3')
     await expectAccessible(host.page)
-    await picture(host.page, 'gallery-large')
     await host.page.keyboard.press('ArrowRight')
     expect(await view.locator('#place').textContent()).toBe('3 of 3')
     await host.page.keyboard.press('Escape')
@@ -169,7 +168,6 @@ describe.skipIf(noChromium)('the gallery', () => {
         .evaluate((tile) => tile === document.activeElement),
     ).toBe(true)
     await expectAccessible(host.page)
-    await picture(host.page, 'gallery-wall')
     await host.tell('ui/notifications/host-context-changed', { theme: 'dark', styles: { variables: {} } })
     await expect.poll(() => view.locator('html').getAttribute('data-theme')).toBe('dark')
     expect(host.heard.some(({ method }) => method === 'ui/notifications/size-changed')).toBe(true)

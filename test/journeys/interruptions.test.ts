@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { listSaves, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { openLaunch } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import type { Service } from '../support/service.ts'
 
 const ADA = 'ada@example.org'
@@ -192,7 +192,6 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     await phone.getByText('Frame saved.').first().waitFor()
     expect(await saved()).toContain(frameIds[4])
     expect((await heart.boundingBox())!.width).toBeGreaterThanOrEqual(44)
-    await picture(phone, 'touch-wall')
     await expectAccessible(phone)
     await heart.tap()
     await phone.getByText('Frame removed from your saves.').first().waitFor()

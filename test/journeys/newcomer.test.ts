@@ -4,7 +4,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS } from '../../src/vocabulary.ts'
-import { expectAccessible, noChromium, openBrowser, picture, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -70,7 +70,6 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     expect(await at(page)).toBe(first)
     await page.getByText('Show one command and nothing else').waitFor()
     await expectAccessible(page)
-    await picture(page, 'frame')
     await page.keyboard.press('ArrowRight')
     const second = await page.locator('#wall .card-link').nth(1).getAttribute('href')
     await expect.poll(() => at(page)).toBe(second)

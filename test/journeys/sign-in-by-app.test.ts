@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { askForAccess, callTool, openSignInService, post, register, type SignInService } from '../oauth/support.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 
 /** An app asks a designer in a real browser, whose content security policy follows the redirects of the form. */
 
@@ -31,7 +31,6 @@ describe.skipIf(noChromium)('in a browser', () => {
     await expect.poll(() => page.locator('h1').textContent()).toBe('Allow “Studio <b>assistant</b>”?')
     expect(await page.locator('main').textContent()).toContain('Any program there can pretend to be it')
     await expectAccessible(page)
-    await picture(page, 'consent')
     for (const box of await page.locator('input[name=scope]').all()) await box.uncheck()
     await page.getByRole('button', { name: 'Allow' }).click()
     await expect.poll(() => page.getByRole('alert').textContent()).toBe('Choose at least one, or refuse.')
@@ -64,13 +63,11 @@ describe.skipIf(noChromium)('in a browser', () => {
     expect([zip.includes('build-a-moodboard/SKILL.md'), zip.includes(skill)]).toEqual([true, true])
     expect((await fetch(`${service.url}/connect/skills/..%2f..%2fpackage.json`)).status).toBe(404)
     await expectAccessible(page)
-    await picture(page, 'connect')
 
     await page.goto(`${service.url}/keys`)
     const card = page.getByRole('listitem', { name: 'Studio <b>assistant</b>' })
     expect(await card.textContent()).toContain('localhost:9')
     await expectAccessible(page)
-    await picture(page, 'connected-apps')
     await card.getByText('Disconnect', { exact: false }).first().click()
     await card.getByRole('button', { name: 'Disconnect now' }).click()
     await expect.poll(() => page.getByRole('status').textContent()).toContain('The app is disconnected')

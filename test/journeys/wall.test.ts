@@ -3,7 +3,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS, SURFACES } from '../../src/vocabulary.ts'
-import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -349,7 +349,6 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.emulateMedia({ colorScheme })
           await expectAccessible(page)
-          await picture(page, `${width}-${colorScheme}${name.replaceAll(/\W+/g, '-')}`)
         }
       }
       for (const path of [...paths, ...more]) {

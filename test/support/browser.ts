@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -80,9 +80,16 @@ export async function signIn(page: Page, db: Db, url: string, email: string): Pr
 }
 
 const WCAG_22_AA = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+let pictures = 0
 
-/** No violation of WCAG 2.2 A and AA that axe-core finds, or of one rule of it. */
+/**
+ * No violation of WCAG 2.2 A and AA that axe-core finds, or of one rule of it. SCREENSHOT_DIR asks for a picture of the
+ * page, for people.
+ */
 export async function expectAccessible(page: Page, rule?: 'color-contrast'): Promise<void> {
+  const folder = process.env.SCREENSHOT_DIR
+  const name = `${new URL(page.url()).pathname.replaceAll(/\W+/g, '-')}-${++pictures}.png`
+  if (folder) await page.screenshot({ path: join(folder, name), fullPage: true })
   // A colour that still changes has another contrast.
   await page.evaluate(() => {
     for (const one of document.getAnimations())
@@ -101,12 +108,4 @@ export async function expectAccessible(page: Page, rule?: 'color-contrast'): Pro
     rule === undefined ? WCAG_22_AA : [rule],
   )
   expect(violations, page.url()).toEqual([])
-}
-
-/** A picture for people, where SCREENSHOT_DIR asks for them. */
-export async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.SCREENSHOT_DIR
-  if (!folder) return
-  mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
 }
