@@ -30,7 +30,6 @@ export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {})
 /** How the endpoint behaves at one call. */
 export type Behaviour =
   | 'well'
-  | 'slow'
   | 'rate-limited'
   | 'server-error'
   | 'garbage'
@@ -50,7 +49,6 @@ export type Behaviour =
   | 'rejected'
 
 export interface FakeCall {
-  behaviour: Behaviour
   /** Names of the frames asked for; empty for a repair. */
   names: string[]
   /** SHA-like identity of each image sent, in order: its data URL. */
@@ -143,7 +141,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     const { content } = body.messages.at(-1)
     const { names, images } = askedIn(body)
     const behaviour = options.plan?.(calls.length) ?? 'well'
-    calls.push({ behaviour, names, images, body })
+    calls.push({ names, images, body })
 
     const failure = FAILURES[behaviour]
     if (failure) return fail(...failure)
@@ -151,8 +149,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       return fail(429, { message: 'slow down' }, { 'retry-after-ms': String(options.retryAfterMs ?? 10) })
     if (behaviour === 'drop') return void response.destroy()
     if (behaviour === 'hang') return
-    if (options.delayMs)
-      await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
+    if (options.delayMs) await new Promise((resolve) => setTimeout(resolve, options.delayMs))
 
     const describe = (name: string, i: number) => ({
       ...describeWell(name),

@@ -86,74 +86,18 @@ test('the reference shows the colours it was made of', async () => {
     for (const [k, value] of colour.entries()) expect(Math.abs(shown[i]![k]! - value)).toBeLessThan(9)
 })
 
+const AV1 = ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0']
+const VP9 = ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-crf', '20', '-b:v', '0']
+const HEVC = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error']
+const PRORES = 'prores_metadata=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
+
 test.each([
-  [
-    'HEVC',
-    'hevc.mp4',
-    ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p'],
-  ],
-  [
-    'HEVC in ten bits',
-    'hevc10.mp4',
-    ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p10le'],
-  ],
-  [
-    'AV1',
-    'av1.webm',
-    ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p'],
-  ],
-  [
-    'AV1 in ten bits, in MP4',
-    'av1.mp4',
-    [
-      '-c:v',
-      'libaom-av1',
-      '-cpu-used',
-      '8',
-      '-usage',
-      'realtime',
-      '-crf',
-      '20',
-      '-b:v',
-      '0',
-      '-pix_fmt',
-      'yuv420p10le',
-    ],
-  ],
-  [
-    'VP9 in ten bits',
-    'vp9.webm',
-    [
-      '-c:v',
-      'libvpx-vp9',
-      '-deadline',
-      'realtime',
-      '-cpu-used',
-      '8',
-      '-crf',
-      '20',
-      '-b:v',
-      '0',
-      '-pix_fmt',
-      'yuv420p10le',
-    ],
-  ],
+  ['HEVC in ten bits', 'hevc10.mp4', [...HEVC, '-pix_fmt', 'yuv420p10le']],
+  ['AV1 in ten bits', 'av1.mp4', [...AV1, '-pix_fmt', 'yuv420p10le']],
+  ['VP9 in ten bits', 'vp9.webm', [...VP9, '-pix_fmt', 'yuv420p10le']],
   ['H.264 4:2:2 in ten bits', 'h264-422.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv422p10le']],
   ['H.264 4:4:4', 'h264-444.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv444p']],
-  [
-    'ProRes 4444',
-    'prores.mov',
-    [
-      '-c:v',
-      'prores_ks',
-      '-profile:v',
-      '4',
-      '-pix_fmt',
-      'yuv444p10le',
-      '-bsf:v',
-      'prores_metadata=color_primaries=bt709:color_trc=bt709:colorspace=bt709',
-    ],
-  ],
+  ['ProRes 4444', 'prores.mov', ['-c:v', 'prores_ks', '-profile:v', '4', '-pix_fmt', 'yuv444p10le', '-bsf:v', PRORES]],
 ])('%s gives the same colours', async (_, name, args) => {
   const { frames, probe } = await extract(make(name, SDR, [...args, ...TAGS]))
   expect([probe.width, probe.height]).toEqual([640, 360])
@@ -175,16 +119,8 @@ test.each([
       'format=yuv420p10le',
     ].join(',')
     const params = `log-level=error:colorprim=bt2020:transfer=${transfer}:colormatrix=bt2020nc`
-    const file = make(`${transfer}.mp4`, `${SDR},${wide}`, [
-      '-c:v',
-      'libx265',
-      '-preset',
-      'ultrafast',
-      '-crf',
-      '12',
-      '-x265-params',
-      params,
-    ])
+    const hdr = ['-c:v', 'libx265', '-preset', 'ultrafast', '-crf', '12', '-x265-params', params]
+    const file = make(`${transfer}.mp4`, `${SDR},${wide}`, hdr)
     const { frames } = await extract(file)
     // White itself is lowered a little, to leave room for brighter values.
     expect(await farthest(frames[0]!, plain)).toBeLessThan(26)
@@ -199,16 +135,7 @@ const IN_P3 = [
 const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p']
 
 test('Display P3 comes out as the same colours, not paler', async () => {
-  const tags = [
-    '-colorspace',
-    'bt709',
-    '-color_trc',
-    'iec61966-2-1',
-    '-color_primaries',
-    'smpte432',
-    '-color_range',
-    'tv',
-  ]
+  const tags = [...TAGS, '-color_trc', 'iec61966-2-1', '-color_primaries', 'smpte432']
   const tagged = await extract(make('p3.mp4', `${SDR},${IN_P3}`, [...X264, ...tags]))
   expect(await farthest(tagged.frames[0]!, plain)).toBeLessThan(12)
   // The same values without the mark are the pale picture that this is about.
@@ -241,8 +168,7 @@ function markDolbyVision(file: string, profile: number, compatibility: number): 
 }
 
 test('Dolby Vision without a base layer is refused with what to do; with one it is shown', async () => {
-  const hevc = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-tag:v', 'hvc1']
-  const file = make('vision.mp4', SDR, [...hevc, '-pix_fmt', 'yuv420p10le', ...TAGS])
+  const file = make('vision.mp4', SDR, [...HEVC, '-tag:v', 'hvc1', '-pix_fmt', 'yuv420p10le', ...TAGS])
   await expect(extract(markDolbyVision(file, 5, 0))).rejects.toMatchObject({
     code: 'unsupported_colour',
     message: expect.stringMatching(/Dolby Vision profile 5.*Export it as HDR10, HLG or SDR/),

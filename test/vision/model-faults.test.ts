@@ -4,20 +4,6 @@ import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { type FakeVisionOptions, noiseFrame } from '../support/fake-vision-endpoint.ts'
 import { geminiError, inTurn, start, toFrames } from './model-run.ts'
 
-test.each([
-  ['misconfigured', geminiError('API key not valid. Please pass a valid API key.')],
-  ['budget_spent', { status: 402, body: { error: { code: 402, message: 'Insufficient credits' } } }],
-])('%s is told once also by endpoints that say it their own way', async (code, answer) => {
-  let asked = 0
-  const replace = async () => {
-    asked++
-    return answer
-  }
-  await using run = await start({ replace }, { limiter: openLocalLimiter(1) })
-  for (let i = 0; i < 3; i++) await expect(run.annotate(await toFrames(20))).rejects.toMatchObject({ code })
-  expect(asked).toBe(1)
-})
-
 test('one frame that the model refuses is found among eight and kept as refused', async () => {
   const frames = await toFrames(8)
   await using run = await start()
@@ -61,11 +47,20 @@ test('Retry-After stops everything after what is paid for was handed over, and t
   await expect(alone.annotate(frames.slice(0, 1))).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 61_234 })
 })
 
-test.each(['wrong-key', 'no-model'] as const)('%s is told once and nobody asks again', async (behaviour) => {
-  await using run = await start({ plan: () => behaviour }, { batchSize: 1, limiter: openLocalLimiter(1) })
-  for (let i = 0; i < 5; i++)
-    await expect(run.annotate(await toFrames(20))).rejects.toMatchObject({ code: 'misconfigured' })
-  expect(run.endpoint.calls).toHaveLength(1)
+test.each<[told: string, by: string, fake: FakeVisionOptions]>([
+  ['misconfigured', 'a refused key', { plan: () => 'wrong-key' }],
+  ['misconfigured', 'a model that is not there', { plan: () => 'no-model' }],
+  ['misconfigured', 'Gemini', { replace: async () => geminiError('API key not valid. Please pass a valid API key.') }],
+  ['budget_spent', '402', { replace: async () => ({ status: 402, body: { error: { message: 'No credits' } } }) }],
+])('%s is told once and nobody asks again: %s', async (code, _, { plan, replace }) => {
+  let asked = 0
+  const counted: FakeVisionOptions['replace'] = async (body) => {
+    asked++
+    return replace?.(body)
+  }
+  await using run = await start({ plan, replace: counted }, { batchSize: 1, limiter: openLocalLimiter(1) })
+  for (let i = 0; i < 5; i++) await expect(run.annotate(await toFrames(20))).rejects.toMatchObject({ code })
+  expect(asked).toBe(1)
 })
 
 test(
