@@ -14,7 +14,7 @@ import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 
-/* The pages of signed-in people and operators, for every reader: schemes, widths, zoom, own colours, no script. */
+/* Pages for every reader: schemes, widths, zoom, own colours. Those of people and operators without script, too. */
 
 const OPERATOR = 'op@example.org'
 const LONG = 'A film whose title goes on and on, with aVeryLongWordWithoutAnySpaceThatNobodyWouldEverBreakByHand'
@@ -25,6 +25,7 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
   let url: string
   let frameId: string
   let paths: readonly string[]
+  let open: readonly string[]
   beforeAll(async () => {
     const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
       .webp()
@@ -61,6 +62,10 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
       ...[...operator, '/accounts', '/analytics', '/system'].map((path) => `/operator${path}`),
       ...['/saves', '/boards', `/boards/${board.id}`, '/keys'],
     ]
+    open = [
+      ...['/', '/?q=xylophone&tone=dark', `/frames/${frameId}`, `/videos/${video.id}`, '/techniques'],
+      ...[`/brands/${encodeURIComponent(LONG)}`, '/brands', '/techniques/cursor-zoom'],
+    ]
     url = service.config.publicUrl
     browser = await openBrowser(url)
   })
@@ -96,7 +101,7 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
       await page.goto(url + path)
       await page.locator('main li img').first().waitFor()
     }
-    for (const path of paths) {
+    for (const path of [...open, ...paths]) {
       await page.setViewportSize(zoomed.viewport)
       await page.emulateMedia({ forcedColors: 'active', colorScheme: 'dark' })
       expect([path, (await page.goto(url + path))!.status()]).toEqual([path, 200])

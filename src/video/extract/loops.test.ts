@@ -61,15 +61,6 @@ test('a loop begins with its frame and lasts two seconds', () => {
   expect(seen(loop!)).toEqual(Array.from({ length: 20 }, (_, n) => 11 + n))
 })
 
-test('a shot that ends soon after the frame is shown up to it, and never beyond its own pictures', () => {
-  const { finder, play } = filmOf(6)
-  play()
-  finder.picked(2500)
-  const [loop] = loopsOf(finder, Number.POSITIVE_INFINITY, [cutAt(1100), cutAt(2800)])
-  expect(sum(loop!.delaysMs)).toBe(1400)
-  expect(seen(loop!)).toEqual(Array.from({ length: 14 }, (_, n) => 12 + n))
-})
-
 test('a shot that is shorter than 0.8 seconds has none', () => {
   const { finder, play } = filmOf(6)
   play()
