@@ -53,6 +53,7 @@ test('a network without a way to PostgreSQL, and a full disk of PostgreSQL, are 
       .execute(sql`do $$ begin raise exception using errcode = 'disk_full'; end $$`)
       .catch((error: unknown) => error)
     expect(isConnectionLoss(full)).toBe(true)
+    expect(toAppError(full)).toMatchObject({ code: 'unavailable', retryAfterSec: 60 })
     expect(toAppError(full).message).toMatch(/disk of the service is full/)
     for (const [state, told] of [
       ['53200', 'cannot reach its database'],
