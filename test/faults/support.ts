@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ import { submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { until } from '../support/until.ts'
+import { ffmpeg, QUICK } from '../video/ffmpeg.ts'
 
 const entry = new URL('worker-process.ts', import.meta.url).pathname
 
@@ -65,23 +66,12 @@ export function makeClips(count: number): { paths: string[]; remove(): void } {
   const paths = Array.from({ length: count }, (_, n) => {
     const path = join(dir, `clip-${n}.mp4`)
     const hue = (shift: number) => `hue=h=${(n * 36 + shift) % 360}:b=${((n + shift) % 5) - 2}`
-    execFileSync('ffmpeg', [
-      ...[
-        '-v',
-        'error',
-        '-f',
-        'lavfi',
-        '-i',
-        'testsrc2=s=192x108:r=12:d=1',
-        '-f',
-        'lavfi',
-        '-i',
-        'smptebars=s=192x108:r=12:d=1',
-      ],
+    ffmpeg(
+      ...['testsrc2=s=192x108:r=12:d=1', 'smptebars=s=192x108:r=12:d=1'].flatMap((one) => ['-f', 'lavfi', '-i', one]),
       ...['-f', 'lavfi', '-i', 'mandelbrot=s=192x108:r=12:end_scale=0.3', '-filter_complex'],
-      `[0]${hue(0)}[a];[1]${hue(90)}[b];[2]trim=duration=1,${hue(180)}[c];[a][b][c]concat=n=3,format=yuv420p`,
-      ...['-c:v', 'libx264', '-preset', 'ultrafast', path],
-    ])
+      `[0]${hue(0)}[a];[1]${hue(90)}[b];[2]trim=duration=1,${hue(180)}[c];[a][b][c]concat=n=3`,
+      ...[...QUICK, path],
+    )
     return path
   })
   return { paths, remove: () => rmSync(dir, { recursive: true, force: true }) }

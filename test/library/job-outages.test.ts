@@ -15,6 +15,14 @@ import { addVideo, videoRow } from './support.ts'
 const { annotator, ingestDeps, open, openTestQueues, reconcile, revisionOf } = jobFixture()
 let service: Service
 
+/** One attempt at a video, as a worker makes it. */
+const attempt = (
+  deps: Parameters<typeof ingestVideo>[0],
+  videoId: string,
+  revision: number,
+  { signal = new AbortController().signal, lastAttempt = false } = {},
+) => ingestVideo(deps)({ videoId, revision }, { signal, lastAttempt })
+
 test('a job that lost its place in the queue is put back', async () => {
   service = await open(annotator, { workerOptions: { roles: ['events'] } })
   const video = await addVideo(service, 2)
@@ -48,22 +56,16 @@ test('a video that was begun too often is given up with a reason, and the next o
   const revision = await revisionOf(video)
   for (let n = 0; n < MAX_ATTEMPTS; n++) {
     // A killed worker: the attempt begins and never ends.
-    const running = ingestVideo({
-      ...deps,
-      faultPoint: () => {
-        throw new Error('killed')
-      },
-    })({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
-    await expect(running).rejects.toThrow('killed')
+    const faultPoint = () => {
+      throw new Error('killed')
+    }
+    await expect(attempt({ ...deps, faultPoint }, video, revision)).rejects.toThrow('killed')
   }
   expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_ATTEMPTS })
-  await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
+  await attempt(deps, video, revision)
   expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'gave_up' })
   const again = await retryVideo(db, video)
-  await ingestVideo(deps)(
-    { videoId: video, revision: again.revision },
-    { signal: new AbortController().signal, lastAttempt: false },
-  )
+  await attempt(deps, video, again.revision)
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
@@ -75,11 +77,8 @@ test('however often a worker is stopped, the video is not given up', async () =>
   for (let n = 0; n < MAX_ATTEMPTS + 5; n++) {
     const stop = new AbortController()
     const faultPoint = (step: string) => step === 'ingest-begun' && stop.abort(new Error('stopped'))
-    const running = ingestVideo({ ...deps, faultPoint })(
-      { videoId: video, revision },
-      { signal: stop.signal, lastAttempt: false },
-    )
-    await expect(running).rejects.toThrow('stopped')
+    const stopped = attempt({ ...deps, faultPoint }, video, revision, { signal: stop.signal })
+    await expect(stopped).rejects.toThrow('stopped')
   }
   expect(await videoRow(service, video)).toMatchObject({ attempts: 0, failure_code: null })
 })
@@ -94,11 +93,7 @@ test('however long a store is away, the video waits for it and is not given up',
       throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     },
   }
-  const run = (store?: MediaStore) =>
-    ingestVideo(ingestDeps(store && { store }))(
-      { videoId: video, revision },
-      { signal: new AbortController().signal, lastAttempt: false },
-    )
+  const run = (store?: MediaStore) => attempt(ingestDeps(store && { store }), video, revision)
   for (let n = 0; n < MAX_ATTEMPTS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
   await run()
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
@@ -117,11 +112,7 @@ test('a video that fills the disk by itself is tried again, then fails with what
     },
   }
   const revision = await revisionOf(video)
-  const run = (lastAttempt: boolean) =>
-    ingestVideo(ingestDeps({ store: full }))(
-      { videoId: video, revision },
-      { signal: new AbortController().signal, lastAttempt },
-    )
+  const run = (lastAttempt: boolean) => attempt(ingestDeps({ store: full }), video, revision, { lastAttempt })
   await expect(run(false)).rejects.toThrow(/no space/)
   expect(await videoRow(service, video)).toMatchObject({ status: 'extracting', failure_code: null })
   await expect(run(true)).rejects.toThrow(/no space/)

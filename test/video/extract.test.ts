@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 
 const SAMPLE = join(import.meta.dirname, '../../samples/tears-of-steel.mp4')
 let folder: string
@@ -21,18 +21,7 @@ function scratch(): string {
 
 function make(name: string, ...args: string[]): string {
   const file = join(folder, name)
-  execFileSync('ffmpeg', [
-    '-v',
-    'error',
-    '-nostdin',
-    '-y',
-    ...args,
-    '-pix_fmt',
-    'yuv420p',
-    '-preset',
-    'ultrafast',
-    file,
-  ])
+  ffmpeg(...args, ...QUICK, file)
   return file
 }
 
@@ -101,7 +90,7 @@ test('the same file gives the same picks, in a child process too', async () => {
 test('a video turned by its header comes out upright, with its true colours', async () => {
   const plain = make('plain.mp4', '-f', 'lavfi', '-i', 'color=red:s=320x240:d=2,drawbox=0:0:160:240:blue:fill')
   const file = join(folder, 'turned.mp4')
-  execFileSync('ffmpeg', ['-v', 'error', '-y', '-i', plain, '-c', 'copy', '-metadata:s:v', 'rotate=90', file])
+  ffmpeg('-i', plain, '-c', 'copy', '-metadata:s:v', 'rotate=90', file)
   const { probe, frames } = await extract(file)
   expect(probe).toMatchObject({ width: 240, height: 320 })
   expect(probe.rotation % 180).toBe(90)
@@ -135,14 +124,9 @@ test('time stamps of a variable frame rate are kept', async () => {
     'vfr.mp4',
     ...['-f', 'lavfi', '-i', "testsrc2=s=320x180:r=30:d=3,select='lt(n,20)+gt(t,2.9)'"],
     ...['-f', 'lavfi', '-i', 'mandelbrot=s=320x180:r=30'],
-    ...[
-      '-filter_complex',
-      '[1]trim=duration=2,setpts=PTS-STARTPTS+3/TB[b];[0][b]interleave=duration=longest',
-      '-fps_mode',
-      'vfr',
-      '-t',
-      '5',
-    ],
+    '-filter_complex',
+    '[1]trim=duration=2,setpts=PTS-STARTPTS+3/TB[b];[0][b]interleave=duration=longest',
+    ...['-fps_mode', 'vfr', '-t', '5'],
   )
   const { shots, frames } = await extract(file)
   expect(shots.map(({ startMs }) => startMs)).toEqual([0, 3000])
@@ -163,15 +147,8 @@ test('an abort stops the work and leaves no process', async () => {
 })
 
 test('time stamps stay exact far into a long video', async () => {
-  const file = make(
-    'long.mkv',
-    '-f',
-    'lavfi',
-    '-i',
-    "testsrc2=s=160x90:r=30:d=4,setpts='PTS+if(gt(N,30),2000/TB,0)'",
-    '-fps_mode',
-    'passthrough',
-  )
+  const jump = ['-f', 'lavfi', '-i', "testsrc2=s=160x90:r=30:d=4,setpts='PTS+if(gt(N,30),2000/TB,0)'"]
+  const file = make('long.mkv', ...jump, '-fps_mode', 'passthrough')
   const { frames, shots } = await extract(file, { maxDurationSec: 3000 })
   expect(shots.at(-1)!.endMs).toBeGreaterThan(2_003_000)
   const late = frames.filter(({ tMs }) => tMs > 2_000_000)

@@ -8,6 +8,7 @@ import { MediaError } from '../../src/errors.ts'
 import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 import { inputOptions } from '../../src/video/programs.ts'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 
 /** Every failure code of a file. Document a new one too. */
 const CODES = [
@@ -34,10 +35,6 @@ let mkv: Buffer
 let avi: Buffer
 let ts: Buffer
 
-function ffmpeg(...args: string[]): void {
-  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
-}
-
 function path(name: string): string {
   return join(folder, name)
 }
@@ -62,9 +59,7 @@ beforeAll(async () => {
   port = (listener.address() as { port: number }).port
   write('secret.txt', 'secret')
   const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=3']
-  clip = readFileSync(
-    make('clip.mp4', ...picture, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-movflags', '+faststart'),
-  )
+  clip = readFileSync(make('clip.mp4', ...picture, ...QUICK, '-movflags', '+faststart'))
   webm = readFileSync(make('clip.webm', ...picture, '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'))
   mkv = readFileSync(make('clip.mkv', '-i', path('clip.mp4'), '-c', 'copy'))
   avi = readFileSync(make('clip.avi', ...picture, '-c:v', 'mpeg4'))
@@ -256,22 +251,21 @@ test('what is no video at all', async () => {
 })
 
 test('sizes, lengths and rates beyond measure', async () => {
-  const fast = ['-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
-  expect((await run(make('wide.mp4', '-f', 'lavfi', '-i', 'color=red:s=8192x64:r=1:d=1', ...fast))).code).toBe(
+  expect((await run(make('wide.mp4', '-f', 'lavfi', '-i', 'color=red:s=8192x64:r=1:d=1', ...QUICK))).code).toBe(
     'too_large',
   )
-  expect((await run(make('vast.mp4', '-f', 'lavfi', '-i', 'color=red:s=4000x4000:r=1:d=1', ...fast))).code).toBe(
+  expect((await run(make('vast.mp4', '-f', 'lavfi', '-i', 'color=red:s=4000x4000:r=1:d=1', ...QUICK))).code).toBe(
     'too_large',
   )
-  expect((await run(make('long.mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=1:d=200', ...fast))).code).toBe(
+  expect((await run(make('long.mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=1:d=200', ...QUICK))).code).toBe(
     'too_long',
   )
   // The header has no length, so the decoded length counts.
   make('long.mkv', '-i', path('long.mp4'), '-c', 'copy', '-f', 'matroska', '-live', '1')
   expect((await run(path('long.mkv'))).code).toBe('too_long')
   const jump = ['-f', 'lavfi', '-i', "testsrc2=s=64x64:r=5:d=2,setpts='if(lt(N,5),PTS,PTS+5000/TB)'"]
-  expect((await run(make('gap.mkv', ...jump, ...fast, '-fps_mode', 'passthrough'))).code).toBe('too_long')
-  const tiny = make('tiny-frames.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=16x16:r=1000:d=12', ...fast)
+  expect((await run(make('gap.mkv', ...jump, ...QUICK, '-fps_mode', 'passthrough'))).code).toBe('too_long')
+  const tiny = make('tiny-frames.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=16x16:r=1000:d=12', ...QUICK)
   expect((await run(tiny)).extraction).not.toBeNull()
   expect((await run(tiny, { maxDurationSec: 13 })).code).toBe('too_large')
   expect((await run(tiny, { maxDurationSec: MAX_SEC, standstillMs: 1 })).code).toBe('timed_out')
@@ -282,27 +276,26 @@ test('sizes, lengths and rates beyond measure', async () => {
       }))
     ).code,
   ).not.toBeNull()
-  const black = make('black.mp4', '-f', 'lavfi', '-i', 'color=black:s=320x180:d=2', ...fast)
+  const black = make('black.mp4', '-f', 'lavfi', '-i', 'color=black:s=320x180:d=2', ...QUICK)
   expect((await run(black)).code).toBe('blank_video')
 })
 
 test('odd but honest files become frames', async () => {
   const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=1']
-  const fast = ['-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
   make('still.png', ...picture, '-frames:v', '1')
   write('words2.srt', '1\n00:00:00,000 --> 00:00:02,000\nhello\n')
   make('moved.mp4', '-i', path('clip.mp4'), '-c', 'copy', '-metadata:s:v', 'rotate=270')
-  make('small.ts', '-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=25:d=1', ...fast)
+  make('small.ts', '-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=25:d=1', ...QUICK)
   const honest: Record<string, string[]> = {
-    'one-frame.mp4': [...picture, '-frames:v', '1', ...fast],
-    'two-pixels.mp4': ['-f', 'lavfi', '-i', 'testsrc2=s=16x2:r=25:d=1', ...fast],
-    'strip.mp4': ['-f', 'lavfi', '-i', 'testsrc2=s=2000x16:r=25:d=1', ...fast],
+    'one-frame.mp4': [...picture, '-frames:v', '1', ...QUICK],
+    'two-pixels.mp4': ['-f', 'lavfi', '-i', 'testsrc2=s=16x2:r=25:d=1', ...QUICK],
+    'strip.mp4': ['-f', 'lavfi', '-i', 'testsrc2=s=2000x16:r=25:d=1', ...QUICK],
     'odd.mkv': ['-f', 'lavfi', '-i', 'testsrc2=s=333x187:r=25:d=1', '-preset', 'ultrafast', '-pix_fmt', 'yuv444p'],
     'rgb.mp4': [...picture, '-c:v', 'libx264rgb', '-preset', 'ultrafast'],
     'grey.mp4': [...picture, '-preset', 'ultrafast', '-pix_fmt', 'gray'],
     'full-range.mp4': [...picture, '-preset', 'ultrafast', '-pix_fmt', 'yuvj420p'],
-    'interlaced.ts': [...picture, '-c:v', 'libx264', '-flags', '+ildct+ilme', '-x264opts', 'tff=1', ...fast],
-    'absurd-aspect.mp4': [...picture, '-vf', 'setsar=1000/1', ...fast],
+    'interlaced.ts': [...picture, '-c:v', 'libx264', '-flags', '+ildct+ilme', '-x264opts', 'tff=1', ...QUICK],
+    'absurd-aspect.mp4': [...picture, '-vf', 'setsar=1000/1', ...QUICK],
     'subtitled.mp4': ['-i', path('clip.mp4'), '-i', path('words2.srt'), '-c:v', 'copy', '-c:s', 'mov_text'],
     'covered.mp4': ['-i', path('still.png'), '-i', path('clip.mp4'), ...AS_COVER],
     'two-tracks.mkv': ['-i', path('clip.mp4'), '-i', path('moved.mp4'), '-map', '0', '-map', '1', '-c', 'copy'],

@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { extractVideo } from '../../src/video/extract/extract.ts'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 
 let folder: string
 beforeAll(() => {
@@ -16,18 +16,7 @@ function make(name: string, ...filters: string[]): string {
   const file = join(folder, name)
   const inputs = filters.flatMap((filter) => ['-f', 'lavfi', '-i', filter])
   const joined = ['-filter_complex', `concat=n=${filters.length}`]
-  execFileSync('ffmpeg', [
-    '-v',
-    'error',
-    '-y',
-    ...inputs,
-    ...joined,
-    '-pix_fmt',
-    'yuv420p',
-    '-preset',
-    'ultrafast',
-    file,
-  ])
+  ffmpeg(...inputs, ...joined, ...QUICK, file)
   return file
 }
 

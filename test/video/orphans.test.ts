@@ -1,10 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 import { usersOf } from './users-of.ts'
 
 test.skipIf(process.platform !== 'linux')(
@@ -13,19 +14,7 @@ test.skipIf(process.platform !== 'linux')(
     const folder = mkdtempSync(join(tmpdir(), 'orphans-test-'))
     const file = join(folder, 'clip.mp4')
     try {
-      execFileSync('ffmpeg', [
-        '-v',
-        'error',
-        '-f',
-        'lavfi',
-        '-i',
-        'testsrc2=s=640x360:r=30:d=40',
-        '-preset',
-        'ultrafast',
-        '-pix_fmt',
-        'yuv420p',
-        file,
-      ])
+      ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=40', ...QUICK, file)
       const script = join(folder, 'parent.mjs')
       const modules = ['../../src/video/extract/run-extraction.ts', 'users-of.ts'].map((path) =>
         JSON.stringify(join(import.meta.dirname, path)),

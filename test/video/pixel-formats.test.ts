@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { extractVideo } from '../../src/video/extract/extract.ts'
 import type { ExtractedFrame } from '../../src/video/extract/frame-images.ts'
+import { ffmpeg } from './ffmpeg.ts'
 
 let folder: string
 let plain: ExtractedFrame
@@ -33,9 +33,7 @@ const TAGS = ['-colorspace', 'bt709', '-color_trc', 'bt709', '-color_primaries',
 
 function make(name: string, filters: string, args: string[]): string {
   const file = join(folder, name)
-  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', '-f', 'lavfi', '-i', filters, ...args, file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  ffmpeg('-f', 'lavfi', '-i', filters, ...args, file)
   return file
 }
 

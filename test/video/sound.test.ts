@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ExtractOptions, extractVideo } from '../../src/video/extract/extract.ts'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 
 let folder: string
 beforeAll(() => {
@@ -13,38 +13,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Eight seconds of picture with this sound. */
 function film(name: string, ...sound: string[]): string {
-  return filmOf(name, 'testsrc=s=160x90:r=10:d=8', sound)
-}
-
-function filmOf(name: string, source: string, sound: readonly string[]): string {
   const file = join(folder, name)
-  const picture = ['-f', 'lavfi', '-i', source]
-  const run = [
-    '-v',
-    'error',
-    '-y',
-    ...picture,
-    ...sound,
-    '-pix_fmt',
-    'yuv420p',
-    '-preset',
-    'ultrafast',
-    '-shortest',
-    file,
-  ]
-  execFileSync('ffmpeg', run)
+  ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=160x90:r=10:d=8', ...sound, ...QUICK, '-shortest', file)
   return file
 }
 
-async function pictureOf(file: string, options: Partial<ExtractOptions> = {}) {
+async function soundOf(file: string, options: Partial<ExtractOptions> = {}) {
   const scratchDir = mkdtempSync(join(folder, 'scratch-'))
   const { signal } = new AbortController()
   const { picture } = await extractVideo({ file, scratchDir, signal, limits: { maxDurationSec: 60 }, ...options })
-  return picture
-}
-
-async function soundOf(file: string, options: Partial<ExtractOptions> = {}) {
-  const picture = await pictureOf(file, options)
   const { loudness, silence_share } = picture.measures
   return { loudness, silence_share, noSound: picture.noSound }
 }

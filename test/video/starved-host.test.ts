@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { MediaError } from '../../src/errors.ts'
 import { extractVideo } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
+import { ffmpeg, QUICK } from './ffmpeg.ts'
 
 // A machine with other work decodes slowly. That is never the fault of the file.
 
@@ -14,8 +14,7 @@ let clip: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'starved-test-'))
   clip = join(folder, 'clip.mp4')
-  const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=10:d=8']
-  execFileSync('ffmpeg', ['-v', 'error', ...picture, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', clip])
+  ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=10:d=8', ...QUICK, clip)
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
