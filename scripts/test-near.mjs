@@ -26,7 +26,7 @@ const HELD_BY = {
   'src/metrics.ts': ['contract/edge', 'platform/metrics'],
   'src/parameters.ts': ['contract/bad-input', 'contract/spec-frames', 'contract/spec-reads'],
   'src/vocabulary.ts': [
-    ...['contract/openapi', 'contract/spec-frames', 'db', 'library/annotations'],
+    ...['contract/openapi', 'contract/spec-frames', 'contract/examples', 'db', 'library/annotations'],
     ...['mcp/films', 'mcp/tool-definitions', 'mcp/tools', 'projections/search', 'search'],
   ],
 
@@ -51,7 +51,7 @@ const HELD_BY = {
   'src/webhooks': ['webhooks'],
   'src/timeline': ['library/timelines'],
 
-  'src/search': ['contract/spec-frames', 'mcp/tools', 'projections/search', 'search'],
+  'src/search': ['contract/examples', 'contract/spec-frames', 'mcp/tools', 'projections/search', 'search'],
   'src/search/open-search.ts': ['contract/caching', 'contract/slow-engine'],
   'src/search/circuit-breaker.ts': ['contract/caching', 'contract/slow-engine'],
   'src/search/meilisearch': ['contract/slow-engine'],
@@ -103,10 +103,10 @@ const HELD_BY = {
   'src/views/collections.ts': ['accounts/api', 'accounts/api-shapes', 'accounts/boards', 'mcp/account-tools'],
   'src/views/export.ts': ['accounts/export', 'accounts/shared-boards'],
   'src/views/film.ts': ['library/films', 'mcp/films'],
-  'src/views/film-list.ts': ['library/films', 'mcp/films'],
-  'src/views/parameters.ts': ['contract/bad-input', 'contract/wall-page', 'mcp/tool-definitions'],
+  'src/views/film-list.ts': ['library/films', 'mcp/films', 'contract/examples'],
+  'src/views/parameters.ts': ['contract/bad-input', 'contract/examples', 'contract/wall-page', 'mcp/tool-definitions'],
   'src/views/rhythm.ts': ['library/films', 'mcp/films'],
-  'src/views/sequences.ts': ['library/sequences', 'mcp/films'],
+  'src/views/sequences.ts': ['contract/examples', 'library/sequences', 'mcp/films'],
   'src/views/skills.ts': ['mcp/resources'],
   'src/views/timelines.ts': ['library/timelines'],
   skills: ['mcp/resources'],
@@ -126,12 +126,12 @@ const HELD_BY = {
   'src/api/documents.ts': ['accounts/front-door', 'contract/typed-client'],
   'src/api/events.ts': ['events/catalogue', 'events/consumers-api', 'events/stream'],
   'src/api/favourites.ts': ['accounts/api', 'accounts/api-shapes', 'contract/spec-reads'],
-  'src/api/films.ts': ['library/films', 'library/sequences'],
+  'src/api/films.ts': ['contract/examples', 'library/films', 'library/sequences'],
   'src/api/frames.ts': ['contract/spec-frames', 'contract/spec-reads', 'library/annotations', 'library/vocabulary'],
   'src/api/health.ts': ['contract/edge'],
   'src/api/media.ts': ['contract/image-ranges', 'library/video-files'],
   'src/api/reads.ts': ['contract/caching', 'contract/spec-reads'],
-  'src/api/search.ts': ['contract/spec-reads'],
+  'src/api/search.ts': ['contract/examples', 'contract/spec-reads'],
   'src/api/shared-boards.ts': ['accounts/shared-boards', 'accounts/secrets'],
   'src/api/submit-video.ts': ['contract/bodies', 'library/submit', 'library/uploads'],
   'src/api/techniques.ts': ['library/vocabulary'],
@@ -181,9 +181,10 @@ const HELD_BY = {
   'src/web/sign-in.ts': ['accounts/invitations', 'accounts/secrets', 'oauth/sign-in'],
   'src/web/video-page.ts': ['accounts/page-prices', 'journeys/first-start'],
 
-  'docs/interface.md': ['contract/openapi'],
+  'docs/interface.md': ['contract/examples', 'contract/openapi'],
   'docs/webhooks.md': ['webhooks/docs'],
-  'README.md': ['journeys/readme'],
+  'README.md': ['contract/examples', 'journeys/readme'],
+  samples: ['contract/examples'],
 }
 
 const TESTS = globSync('test/**/*.test.ts').sort()

@@ -51,7 +51,7 @@ export const compareParameters = {
     many: true,
     commas: true,
     description: 'Ids of two to six videos.',
-    example: 'k3v9x0aq7m2d,5a6zkwpn1hy7',
+    example: 'vqn577r3fb0w,5a6zkwpn1hy7',
   },
 } as const satisfies Parameters
 

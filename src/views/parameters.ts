@@ -104,7 +104,7 @@ const open = {
     many: true,
     commas: true,
     description: STORED.technique.description,
-    example: 'text-card',
+    example: 'title-card',
   },
   author: { schema: plainName(300), many: true, description: STORED.author.description },
 } as const satisfies Record<Exclude<StoredName, ListedName>, Parameter>
@@ -125,7 +125,7 @@ const positive = {
     many: true,
     commas: true,
     description: 'A colour by name, or hex: frames whose palette is near it in OKLab.',
-    example: '1a73e8',
+    example: '9ed5f4',
   },
   ...(byDerived((name) => toClosedList(DERIVED[name])) as unknown as DerivedParameters),
 } as const satisfies Parameters
