@@ -51,6 +51,20 @@ describe('Idempotency-Key', () => {
     }
   })
 
+  test('while the first request runs, the second is told when to ask again', async () => {
+    const { account, key } = await seedAccount(api.db)
+    const sent = { method: 'POST', key, body: { name: 'held' }, headers: { 'idempotency-key': 'held' } }
+    const holder = await api.db.$client.connect()
+    await holder.query('begin')
+    await holder.query('select 1 from accounts where id = $1 for update', [account.id])
+    const both = [api.call('/api/boards', sent), api.call('/api/boards', sent)]
+    const { status, headers } = await Promise.race(both)
+    expect([status, headers.get('retry-after')]).toEqual([409, '1'])
+    await holder.query('rollback')
+    holder.release()
+    expect((await Promise.all(both)).map((answer) => answer.status).sort()).toEqual([201, 409])
+  })
+
   test('after a day the key is free; a share link is told once and kept nowhere', async () => {
     const { key } = await seedAccount(api.db)
     const headers = { 'idempotency-key': 'day' }
