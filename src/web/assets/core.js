@@ -1,5 +1,5 @@
 // What every page may use: events, our own pages as parts, answers to forms, one live region, keys, an undo.
-// docs/pages.md says how a page is made of it. Nothing here knows a page.
+// CONTRIBUTING.md, Pages, says how a page is made of it. Nothing here knows a page.
 
 import { announce, tell, toast } from './messages.js'
 
