@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { untilReadable } from '../support/stores.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
@@ -129,40 +128,5 @@ describe('beyond the specification', () => {
     expect(csv.text).not.toMatch(/(^|,)"?=/m)
     expect((await api.call('/api/favourites/export?format=csv', { key })).text.trim().split('\r\n')).toHaveLength(2)
     expect((await api.call('/api/favourites/export?format=pdf', { key })).status).toBe(400)
-  })
-
-  test('the event log is read in pages with a cursor that goes on, by type, and only with its scope', async () => {
-    const operator = await seedAccount(api.db, { role: 'operator', plan: 'free' })
-    const person = await seedAccount(api.db)
-    const { frameIds } = await seedFrames(api.db, { count: 3 })
-    await untilReadable(api.db)
-    let cursor = (await api.call('/api/events?limit=1000', { key: operator.key })).json.next
-    for (const frameId of frameIds)
-      await api.call('/api/favourites', { method: 'POST', key: person.key, body: { frameId } })
-    await untilReadable(api.db)
-    const seen: { id: string; subject: string }[] = []
-    for (;;) {
-      const page = await api.call(`/api/events?after=${cursor}&types=frame.saved,frame.unsaved&limit=2`, {
-        key: operator.key,
-      })
-      expect(page.status).toBe(200)
-      if (page.json.events.length === 0) break
-      seen.push(...page.json.events)
-      cursor = page.json.next
-    }
-    expect(seen.map((event) => event.subject)).toEqual(frameIds)
-    expect(seen[0]).toMatchObject({
-      specversion: '1.0',
-      type: 'frame.saved',
-      account_id: person.account.id,
-      data: { frame_id: frameIds[0] },
-    })
-    // The cursor of an event that this log does not hold: of another library, or lost with a restored backup.
-    const foreign = await api.call('/api/events?after=987654321.987654321', { key: operator.key })
-    expect(foreign.status).toBe(400)
-    const goOn = /Go on from (\S+), or/.exec(foreign.json.message)?.[1]
-    expect((await api.call(`/api/events?after=${goOn}`, { key: operator.key })).json.events).toEqual([])
-    for (const query of ['after=x', 'types=nope', 'limit=0'])
-      expect((await api.call(`/api/events?${query}`, { key: operator.key })).status).toBe(400)
   })
 })

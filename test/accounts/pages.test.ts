@@ -54,25 +54,21 @@ describe('sign-in', () => {
     expect(await findAccountByEmail(api.db, 'late@example.org')).toBeUndefined()
   })
 
-  test('keys that have ended are shown in pages, whatever their number', async () => {
+  test('keys that have ended are shown in pages of fifty', async () => {
     const { cookie } = await signIn('many@example.org')
     const account = (await findAccountByEmail(api.db, 'many@example.org'))!
     await api.db.$client.query(
       `insert into api_keys (id, account_id, name, hash, hint, scopes, created_at, revoked_at)
        select 'ended' || n, $1, 'ended ' || n, 'paged' || n, '0000', '{}', now(), now() - make_interval(mins => n)
-         from generate_series(1, 120) n`,
+         from generate_series(1, 60) n`,
       [account.id],
     )
-    const shown: string[] = []
-    for (let path: string | undefined = '/keys'; path !== undefined; ) {
-      const { status, text } = await api.call(path, { headers: { cookie } })
-      expect(status).toBe(200)
-      const names = [...text.matchAll(/>ended (\d+)</g)].map((match) => match[1]!)
-      expect(names.length).toBeLessThanOrEqual(50)
-      shown.push(...names)
-      path = /rel="next" href="(\/keys\?ended=\w+)#ended"/.exec(text)?.[1]
-    }
-    expect(shown).toEqual(Array.from({ length: 120 }, (_, n) => String(n + 1)))
+    const first = await api.call('/keys', { headers: { cookie } })
+    const next = /rel="next" href="(\/keys\?ended=\w+)#ended"/.exec(first.text)![1]!
+    const second = await api.call(next, { headers: { cookie } })
+    const names = [first, second].map(({ text }) => [...text.matchAll(/>ended (\d+)</g)].map(([, n]) => Number(n)))
+    expect(names).toEqual([Array.from({ length: 50 }, (_, n) => n + 1), Array.from({ length: 10 }, (_, n) => n + 51)])
+    expect(second.text).not.toContain('rel="next"')
   })
 
   test('a form with more fields than any page has is refused as too large', async () => {

@@ -145,6 +145,12 @@ describe('every door names what is wrong', () => {
       const place = operation.body instanceof z.ZodObject ? name : 'body'
       expect([name, status, details?.[0]?.path.split('.')[0]]).toEqual([name, 400, place])
     }
+    for (const name of Object.keys(example)) {
+      const { [name]: _, ...rest } = example
+      if (operation.body!.safeParse(rest).success) continue
+      expect([name, (await send(JSON.stringify(rest))).status]).toEqual([name, 400])
+    }
+    expect((await ask(operation)).status === 400, 'no body').toBe(!operation.bodyOptional)
     expect((await send(Buffer.from('{"name":"caf\xe9"}', 'latin1'))).message).toContain('not UTF-8')
     expect((await send('a=b', 'application/x-www-form-urlencoded')).status).toBe(415)
     expect((await send(`{"a":"${' '.repeat(300_000)}"}`)).status).toBe(413)
