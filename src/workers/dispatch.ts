@@ -51,7 +51,7 @@ export function dispatchConsumer(deps: DispatchDeps & { faultPoint: FaultPoint }
 }
 
 /** The jobs a video still needs. The same state gives the same jobs, so adding them again is a no-op. */
-export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow): Promise<NewJob[]> {
+async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow): Promise<NewJob[]> {
   const { id: videoId, revision, backfill, priority } = video
   if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting')
     return [{ name: 'ingest-video', data: { videoId, revision }, backfill, priority }]
