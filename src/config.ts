@@ -141,8 +141,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
       codes: e.OCR_LANGUAGES,
       ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
     },
-    /** What ChatGPT reads to see who holds the domain. */
-    /** Which numbers the errors of the tool server's events have. */
     /** Who may read: everyone, or those with a key or a session. */
     reads: e.READS,
     /** Apps sign people in to use the tool server. Undefined: off. */
