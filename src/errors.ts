@@ -101,6 +101,16 @@ export function describeIssue(issue: z.core.$ZodIssue): string {
   return issue.message
 }
 
+/** What people gave, by its schema. @throws AppError invalid_request with the first fault, in words for them */
+export function readGiven<T extends z.ZodType>(schema: T, given: unknown): z.output<T> {
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  const name = issue.path.join('.')
+  const told = describeIssue(issue)
+  throw invalid(name, told.startsWith('must ') ? `${name} ${told}` : told)
+}
+
 /** An error map for the fields of a body: an unknown one is told with those that are allowed. */
 export function namingFields(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined

@@ -1,17 +1,15 @@
 import express, { type Request } from 'express'
 import { z } from 'zod'
-import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
-import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
-import { type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import { DETAILS, NewDetails } from '../library/videos/details.ts'
+import { type SubmissionDetails, type Submitted, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameters.ts'
-import { PLATFORMS } from '../vocabulary.ts'
 import { SubmittedVideo, toSubmitted } from './videos.ts'
 
 export interface SubmitDeps {
@@ -21,19 +19,9 @@ export interface SubmitDeps {
   ytdlp: boolean
 }
 
-const titleSchema = z
-  .string()
-  .max(300)
-  .transform((value) => cleanText(value))
-  .transform((value) => (value === '' ? undefined : value))
-const details = {
-  title: titleSchema.optional(),
-  author: titleSchema.optional(),
-  platform: z.enum(PLATFORMS).optional(),
-}
 const UrlBody = z.strictObject({
   url: z.string().min(1).max(2_000),
-  ...details,
+  ...NewDetails.shape,
   backfill: z.boolean().optional(),
   priority: z.int().min(0).max(1_000).optional(),
 })
@@ -41,13 +29,14 @@ const UrlBody = z.strictObject({
 /** The details of a raw upload. A form has them as fields. */
 const uploadParameters = {
   filename: { schema: z.string().max(300), description: 'Name of the file; the default title.' },
-  title: { schema: z.string().max(300), description: 'Title; by default the file name.' },
-  author: { schema: z.string().max(300), description: 'Brand or channel.' },
-  platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` by default.' },
+  title: { schema: DETAILS.title, description: 'Title; by default the file name.' },
+  author: { schema: DETAILS.author, description: 'Brand or channel.' },
+  platform: { schema: DETAILS.platform, description: 'Where it was published; `web` by default.' },
+  published_at: { schema: DETAILS.published_at, description: 'When it was published: a date or a time.' },
   backfill: { schema: flag, description: '`1` queues it behind all live work.' },
 } as const satisfies Parameters
 
-const text = { type: 'string' as const }
+const field = { type: 'string' as const }
 const binary = { type: 'string' as const, format: 'binary' }
 
 export const submitEndpoints = [
@@ -65,21 +54,30 @@ export const submitEndpoints = [
           schema: {
             type: 'object' as const,
             required: ['file'],
-            properties: { file: binary, title: text, author: text, platform: text, backfill: text },
+            properties: {
+              file: binary,
+              ...{ title: field, author: field, platform: field, published_at: field, backfill: field },
+            },
           },
         },
         'application/octet-stream': { schema: binary },
         'video/*': { schema: binary },
       },
-      answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
+      answer: z.strictObject({
+        video: SubmittedVideo,
+        created: z.boolean(),
+        unchanged: z
+          .array(z.string())
+          .describe('What you sent and what a video that was there says otherwise. It stays: see editVideo.'),
+      }),
       status: 202,
       answerHeaders: { Location: 'The path of its status.' },
       scope: 'videos:write',
     },
     async (deps: SubmitDeps, given) => {
-      const { video, created } = await receiveVideo(deps, given)
+      const { video, ...answer } = await receiveVideo(deps, given)
       given.res.set('Location', `/api/videos/${video.id}/status`)
-      return { video: toSubmitted(video), created }
+      return { video: toSubmitted(video), ...answer }
     },
   ),
 ]
@@ -91,7 +89,7 @@ const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: re
 async function receiveVideo(
   { db, store, maxUploadBytes: maxBytes, ytdlp }: SubmitDeps,
   { req, res, charge, hold }: Pick<Input<Operation>, 'req' | 'res' | 'charge' | 'hold'>,
-): Promise<{ video: VideoRow; created: boolean }> {
+): Promise<Submitted> {
   if (req.is('application/json')) {
     refuseDeclared(req, MAX_JSON_BYTES)
     const asked = UrlBody.parse(await readBody(parseJson, req, res), { error: namingFields })
@@ -106,7 +104,7 @@ async function receiveVideo(
     )
   if (req.is(['video/*', 'application/octet-stream'])) {
     const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
-    return submitUpload(db, store, req, { filename, maxBytes, details: () => parsedDetails(rest) })
+    return submitUpload(db, store, req, { filename, maxBytes, details: () => rest })
   }
   throw new AppError(
     'unsupported_media_type',
@@ -130,10 +128,6 @@ function refuseTooLarge(req: Request, maxBytes: number): void {
   throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed. Use a smaller one.`)
 }
 
-function parsedDetails({ backfill, ...rest }: Record<string, unknown>): SubmissionDetails {
-  const parsed = z.object(details).parse(rest)
-  return {
-    ...parsed,
-    ...(backfill === undefined ? {} : { backfill: backfill === true || backfill === '1' || backfill === 'true' }),
-  }
+function parsedDetails({ backfill, ...rest }: Record<string, string>): SubmissionDetails {
+  return { ...NewDetails.parse(rest), backfill: backfill === '1' || backfill === 'true' }
 }

@@ -4,7 +4,8 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
+import { POINTS, pointsForFrames } from '../http/rate-limit/budgets.ts'
+import { countVideosOf, DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
@@ -55,9 +56,14 @@ export const SubmittedVideo = z
     ...videoShape,
     status,
     failure,
+    published_at: z.iso.datetime().nullable(),
     added_at: z.iso.datetime(),
   })
   .meta({ id: 'SubmittedVideo' })
+const VideoPatchBody = DetailEdit.refine(
+  (body) => Object.keys(body).length > 0,
+  `name at least one of ${Object.keys(DETAILS).join(', ')}`,
+).meta({ minProperties: 1 })
 const VideoStatusReport = z
   .strictObject({
     ...videoShape,
@@ -68,6 +74,7 @@ const VideoStatusReport = z
     backfill: z.boolean(),
     frame_count: z.int(),
     reannotating: z.int(),
+    published_at: z.iso.datetime().nullable(),
     costs: z.strictObject({ calls: z.int(), input_tokens: z.int(), output_tokens: z.int(), cost_usd: z.number() }),
     added_at: z.iso.datetime(),
     ready_at: z.iso.datetime().nullable(),
@@ -85,6 +92,7 @@ export function toSubmitted(video: VideoRow): z.infer<typeof SubmittedVideo> {
     platform: video.platform as Platform,
     source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage! },
+    published_at: video.publishedAt?.toISOString() ?? null,
     added_at: video.addedAt.toISOString(),
   }
 }
@@ -208,6 +216,25 @@ const operators = [
 
   endpoint(
     {
+      id: 'editVideo',
+      method: 'patch',
+      path: '/api/videos/:id',
+      tag: 'Operators',
+      summary: 'Change the title, brand, platform or date of a video; null removes the brand or the date',
+      body: VideoPatchBody,
+      example: { author: 'Northwind Labs', published_at: '2026-11-20' },
+      answer: submittedAnswer,
+      scope: 'videos:write',
+      errors: [404],
+    },
+    async ({ db }: { db: Db }, { params, body, caller }) => {
+      const edit = { id: params.id, accountId: caller.account.id, details: body }
+      return { video: toSubmitted(await editVideo(db, edit)) }
+    },
+  ),
+
+  endpoint(
+    {
       id: 'deleteVideo',
       method: 'delete',
       path: '/api/videos/:id',
@@ -239,6 +266,24 @@ export const brandEndpoints = [
     async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60 } }) => {
       const { items, next } = await search.brands({ after, limit })
       return { brands: items.map((document) => toBrand(document, publicUrl)), next }
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'mergeBrands',
+      method: 'post',
+      path: '/api/brands/merge',
+      tag: 'Operators',
+      summary: 'Give every video of one brand the name of another, as where one brand is spelt in two ways',
+      body: z.strictObject({ from: DETAILS.author, into: DETAILS.author }),
+      example: { from: 'Northwind labs', into: 'Northwind Labs' },
+      answer: z.strictObject({ videos: z.int().describe('How many videos changed their brand.') }),
+      scope: 'videos:write',
+    },
+    async ({ db }: { db: Db }, { body, caller, charge }) => {
+      await charge(pointsForFrames(await countVideosOf(db, body.from)) - POINTS.write)
+      return { videos: await mergeBrands(db, { ...body, accountId: caller.account.id }) }
     },
   ),
 ]

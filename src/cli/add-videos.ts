@@ -4,7 +4,8 @@ import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import type { VideoStatus } from '../db/schema/videos.ts'
-import { AppError, MediaError } from '../errors.ts'
+import { AppError, MediaError, readGiven } from '../errors.ts'
+import { NewDetails } from '../library/videos/details.ts'
 import { type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { tooLarge } from '../media/media-store.ts'
 import { checkMagic, SNIFF_BYTES } from '../video/source/magic.ts'
@@ -19,6 +20,7 @@ interface AddOptions {
   title?: string
   author?: string
   platform?: Platform
+  published?: string
   backfill?: boolean
   priority: string
   from?: string
@@ -39,6 +41,7 @@ interface VideoEntry {
 interface Outcome extends Omit<VideoEntry, 'details'> {
   video?: { id: string; status: VideoStatus; title: string }
   created?: boolean
+  unchanged?: string[]
 }
 
 export function defineAdd(command: Command): void {
@@ -52,25 +55,26 @@ export function defineAdd(command: Command): void {
     .option('--title <text>', 'title (with one source only)')
     .option('--author <name>', 'brand or channel')
     .addOption(new Option('--platform <name>', 'where it was published').choices(PLATFORMS))
+    .option('--published <date>', 'when it was published')
     .option('--backfill', 'process after all live work')
     .option('--priority <n>', 'from 0 (first) to 1000 (last)', '0')
-    .option('--from <file>', 'read sources from a CSV with header source,title,author,platform or from a JSON array')
+    .option(
+      '--from <file>',
+      'read sources from a CSV with header source,title,author,platform,published or from a JSON array',
+    )
     .option('--wait', 'wait until every video is ready or has failed')
     .action((sources: string[], options: AddOptions) => withContext((context) => addVideos(context, sources, options)))
 }
 
 async function addVideos(context: CommandContext, sources: string[], options: AddOptions): Promise<void> {
-  const shared: SubmissionDetails = {
-    title: options.title,
-    author: options.author,
-    platform: options.platform,
-    backfill: options.backfill,
-    priority: parseInteger('--priority', options.priority, { min: 0, max: 1_000 }),
-  }
-  const entries: VideoEntry[] = [
-    ...sources.map((source) => ({ source, details: shared })),
-    ...(options.from ? await readVideoList(options.from, shared) : []),
-  ]
+  const priority = parseInteger('--priority', options.priority, { min: 0, max: 1_000 })
+  const queued = { backfill: options.backfill, priority }
+  const shared = { author: options.author, platform: options.platform, published_at: options.published }
+  const own = readGiven(NewDetails, { ...shared, title: options.title })
+  const listed = options.from ? await readVideoList(options.from, shared) : []
+  const entries = [...sources.map((source): VideoEntry => ({ source, details: own })), ...listed].map((entry) => {
+    return { ...entry, details: { ...entry.details, ...queued } }
+  })
   if (entries.length === 0) throw usage('Name at least one file or URL, or a list with --from.')
   if (options.title && entries.length > 1)
     throw usage('--title works with one source only. For several, use a list with a title column.')
@@ -92,8 +96,8 @@ async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outco
   if (refusal !== undefined) return { ...named, error: refusal }
   try {
     const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(source)
-    const { video, created } = isUrl ? await addUrl(context, source, details) : await addFile(context, source, details)
-    return { ...named, video: { id: video.id, status: video.status, title: video.title }, created }
+    const { video, ...outcome } = await (isUrl ? addUrl : addFile)(context, source, details)
+    return { ...named, video: { id: video.id, status: video.status, title: video.title }, ...outcome }
   } catch (error) {
     if (error instanceof AppError || error instanceof CliError || error instanceof MediaError)
       return { ...named, error: error.message }
@@ -137,11 +141,13 @@ async function readHead(path: string): Promise<Uint8Array> {
   }
 }
 
-function toOutcomeLine({ source, line, entry, video, created, error }: Outcome): string {
+function toOutcomeLine({ source, line, entry, video, created, unchanged = [], error }: Outcome): string {
   const place = [line === undefined ? [] : `line ${line}, `, entry === undefined ? [] : `entry ${entry}, `].flat()
   if (error !== undefined) return `✗ ${place.join('')}${source}: ${error}`
   const { id, title, status } = video!
-  return created ? `+ ${id}  ${title}` : `= ${id}  ${title} (already here, ${status})`
+  if (created) return `+ ${id}  ${title}`
+  const stays = unchanged.length > 0 ? `; its ${unchanged.join(', ')} as before: change that by frames edit ${id}` : ''
+  return `= ${id}  ${title} (already here, ${status}${stays})`
 }
 
 /** Waits for the videos that were added, and keeps in the outcomes how they ended. */
@@ -156,22 +162,24 @@ async function follow({ db, config }: CommandContext, outcomes: Outcome[], quiet
   }
 }
 
-const COLUMNS = ['source', 'title', 'author', 'platform']
+const COLUMNS = ['source', 'title', 'author', 'platform', 'published']
 
-const ListEntry = z.object({
-  source: z.string().min(1),
-  title: z.string().optional(),
-  author: z.string().optional(),
-  platform: z.string().optional(),
-})
+/** What is empty is not said. */
+const text = z
+  .string()
+  .transform((given) => given || undefined)
+  .optional()
+const ListEntry = z.object({ source: z.string().min(1), title: text, author: text, platform: text, published: text })
 
+/** Details of every entry that does not say its own. */
+type Shared = Partial<Record<'author' | 'platform' | 'published_at', string | undefined>>
 type Place = { line: number } | { entry: number }
 
 /**
  * Reads a list for `frames add --from`. An entry's own details win over the shared ones.
  * @throws CliError for a list that cannot be understood as a whole
  */
-async function readVideoList(path: string, shared: SubmissionDetails): Promise<VideoEntry[]> {
+async function readVideoList(path: string, shared: Shared): Promise<VideoEntry[]> {
   const content = await readFile(path, 'utf8').catch(() => {
     throw usage(`The list ${path} cannot be read.`)
   })
@@ -180,21 +188,21 @@ async function readVideoList(path: string, shared: SubmissionDetails): Promise<V
   return (await parseCsvList(content)).map(({ record, line }) => toVideoEntry(record, { line }, shared))
 }
 
-function toVideoEntry(entry: unknown, place: Place, shared: SubmissionDetails): VideoEntry {
+function toVideoEntry(entry: unknown, place: Place, shared: Shared): VideoEntry {
   const record = typeof entry === 'string' ? { source: entry } : entry
   const parsed = ListEntry.safeParse(isObject(record) ? { ...record, source: record.source ?? record.url } : record)
   if (!parsed.success)
     return { source: '(no source)', details: {}, ...place, error: 'The entry needs a source: a file or a URL.' }
-  const { source, title, author, platform } = parsed.data
+  const { source, title, author, platform, published } = parsed.data
   try {
     if (isObject(record)) requireColumns(Object.keys(record), 'The entry has an unknown field')
     const details = {
-      ...shared,
-      title: title || undefined,
-      author: author || shared.author,
+      title,
+      author: author ?? shared.author,
       platform: platform ? requireKnown('platform', platform, PLATFORMS) : shared.platform,
+      published_at: published ?? shared.published_at,
     }
-    return { source, details, ...place }
+    return { source, details: readGiven(NewDetails, details), ...place }
   } catch (error) {
     return { source, details: {}, ...place, error: (error as CliError).message }
   }

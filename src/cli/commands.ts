@@ -44,6 +44,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       'put failed or cancelled videos back into the queue',
       async () => (await import('./videos.ts')).defineRetry,
     ],
+    edit: ['change title, brand, platform or date of a video', async () => (await import('./videos.ts')).defineEdit],
+    brands: ['merge two spellings of a brand', async () => (await import('./videos.ts')).defineBrands],
     cancel: ['stop processing videos', async () => (await import('./videos.ts')).defineCancel],
     delete: ['delete videos with their frames, saves and pins', async () => (await import('./videos.ts')).defineDelete],
   }),

@@ -2,11 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
-import { AppError } from '../errors.ts'
+import { AppError, notFound, readGiven } from '../errors.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
+import { DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import { PLATFORMS } from '../vocabulary.ts'
 import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
+import { usage } from './failure.ts'
 import {
   addExamples,
   ageOf,
@@ -23,6 +26,36 @@ import {
   say,
   table,
 } from './terminal.ts'
+
+export function defineEdit(command: Command): void {
+  addExamples(command, 'edit <video> --title "Our launch" --author Acme', 'edit <video> --published ""')
+  command
+    .argument('<video>', 'video id')
+    .option('--title <text>', 'title')
+    .option('--author <name>', 'brand or channel ("" removes it)')
+    .addOption(new Option('--platform <name>', 'where it was published').choices(PLATFORMS))
+    .option('--published <date>', 'when it was published ("" removes it)')
+  answers(command, async ({ db }, id: string, { title, author, platform, published }: Record<string, string>) => {
+    const given = { title, author: author === '' ? null : author, platform }
+    const details = readGiven(DetailEdit, { ...given, published_at: published === '' ? null : published })
+    if (Object.values(details).every((value) => value === undefined))
+      throw usage('Say what to change: --title, --author, --platform or --published.')
+    await editVideo(db, { id, accountId: null, details })
+    return showVideo({ db }, id)
+  })
+}
+
+/** `frames brands`: a brand is the author of videos and has no row of its own. */
+export function defineBrands(group: Command): void {
+  const merge = group.command('merge <brand> <into>').description('give every video of one brand the name of another')
+  addExamples(group, 'brands merge "Acme inc" Acme')
+  answers(merge, async ({ db }, from: string, given: string) => {
+    const into = readGiven(DETAILS.author, given)
+    const videos = await mergeBrands(db, { from, into, accountId: null })
+    if (videos === 0) throw notFound(`brand "${from}"`)
+    return [{ videos }, () => `${count(videos, 'video')} of ${from} changed to ${into}`]
+  })
+}
 
 interface ChangeOptions {
   again?: boolean
@@ -144,6 +177,7 @@ function describeVideo(video: VideoReport): Line[] {
     // Everything: nothing is cut to the width of the terminal.
     ...table([video], COLUMNS, isTerminal(), Number.POSITIVE_INFINITY),
     `  source    ${video.source_url ?? 'a file'} (${video.platform}${video.author ? `, ${video.author}` : ''})`,
+    ...(video.published_at ? [`  published ${video.published_at.slice(0, 10)}`] : []),
     `  attempts  ${video.attempts}${video.backfill ? ', back-fill' : ''}`,
   ]
   if (video.reannotating > 0) lines.push(`  again     ${video.reannotating} frames wait for a new description`)
@@ -277,7 +311,7 @@ export function defineStatus(command: Command): void {
     .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
     .option('--limit <n>', 'number of videos', '20')
   answers(command, (context, id: string | undefined, options: StatusOptions) =>
-    id === undefined ? showVideos(context, options) : showVideo(context, id, options),
+    id === undefined ? showVideos(context, options) : showVideo(context, id, options.explain),
   )
 }
 
@@ -292,9 +326,9 @@ async function showVideos({ db }: CommandContext, options: StatusOptions): Promi
   return [{ annotator, videos }, lines]
 }
 
-async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<Result> {
+async function showVideo({ db }: Pick<CommandContext, 'db'>, id: string, explain?: boolean): Promise<Result> {
   const video = await reportVideo(db, id)
-  const explained = options.explain ? await explainFrames(db, id) : undefined
+  const explained = explain ? await explainFrames(db, id) : undefined
   const lines = () => [...describeVideo(video), ...(explained ? explainedLines(explained) : [])]
   return [{ video, ...explained }, lines]
 }

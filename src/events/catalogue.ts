@@ -102,6 +102,13 @@ export const EVENTS = {
     stages,
   }),
   'video.cancelled': event('An operator cancelled a video.', videoFacts),
+  'video.changed': event('An operator changed the title, brand, platform or date of a video.', {
+    ...videoFacts,
+    published_at: field(z.string().nullable(), 'When it was published.', '2026-11-20T00:00:00.000Z'),
+    previous: field(z.record(z.string(), z.string().nullable()), 'What changed, as it was before.', {
+      author: 'Northwind labs',
+    }),
+  }),
   'video.deleted': event('A video was deleted with its frames, saves and pins.', {
     ...videoFacts,
     frame_count: count('How many frames it had.'),

@@ -41,7 +41,7 @@ export function refuseDeclared(req: IncomingMessage, max: number): void {
     throw new AppError('payload_too_large', `The request body is too large. Send at most ${max} bytes.`)
 }
 
-const FIELDS = ['title', 'author', 'platform', 'backfill']
+const FIELDS = ['title', 'author', 'platform', 'published_at', 'backfill']
 
 /** What errors call a part without a name, for which busboy has undefined. */
 const NAMELESS = '(no name)'
@@ -89,7 +89,8 @@ export function receiveForm<T>(
     form.on('field', (name = NAMELESS, value) => {
       const trouble = troubleWith(name, fields, allowed) ?? troubleWithText(value)
       if (trouble !== undefined) return fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: ${trouble}`))
-      fields[name] = value
+      // As forms send what was left empty.
+      if (value !== '') fields[name] = value
     })
     form.on('file', (name = NAMELESS, stream, info) => {
       // The stream fails with the form, and the upload that reads it sees the error.

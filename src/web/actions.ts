@@ -1,6 +1,6 @@
 import express, { type Request, type Response } from 'express'
 import { z } from 'zod'
-import { AppError, describeIssue, invalid, notFound } from '../errors.ts'
+import { AppError, notFound, readGiven } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { type Holding, POINTS, pointsForBytes, pointsForFrames } from '../http/rate-limit/budgets.ts'
@@ -69,7 +69,7 @@ interface FileOptions {
   maxBytes: number
 }
 
-type GivenFile = Omit<FormFile, 'fields'> & {
+type GivenFile = FormFile & {
   /** Known once the file is read. @throws AppError forbidden without the session's token */
   proven: () => Promise<void>
 }
@@ -149,7 +149,7 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
         const unproven = confirm !== undefined && given.form === undefined && !wantsJson(req)
         const visitor = await (unproven ? requireVisitor : requireFormVisitor)(db, cookie, req)
         const asked = admit(who, visitor, { req, res })
-        const body = parseForm(options.body, given) as z.output<B>
+        const body = (options.body ? readGiven(options.body, given) : {}) as z.output<B>
         if (unproven) {
           await asked.charge(POINTS.read)
           const question = confirm(body)
@@ -179,8 +179,8 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
 export type Actions = ReturnType<typeof openActions>
 
 function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => Promise<Told>): Promise<Told> {
-  const upload = ({ fields, ...given }: FormFile) => {
-    const proven = async () => requireFormToken(visitor, (await fields).form)
+  const upload = (given: FormFile) => {
+    const proven = async () => requireFormToken(visitor, (await given.fields).form)
     return act({ ...given, proven })
   }
   return receiveForm(req, upload, { also: ['form'] })
@@ -190,17 +190,6 @@ function refuse(who: Who, { account }: Visitor): void {
   if (who === 'operator' && account.role !== 'operator') throw notFound('page')
   if (who === 'pro' && account.plan !== 'pro')
     throw new AppError('plan_required', `This needs the pro plan; your account is on ${account.plan}.`)
-}
-
-/** @throws AppError invalid_request with the first fault, in words for the page */
-function parseForm(body: z.ZodType | undefined, given: Record<string, unknown>): unknown {
-  if (!body) return {}
-  const parsed = body.safeParse(given)
-  if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]!
-  const name = issue.path.join('.')
-  const told = describeIssue(issue)
-  throw invalid(name, told.startsWith('must ') ? `${name} ${told}` : told)
 }
 
 const textsOf = (given: unknown) => [given ?? []].flat().filter((one): one is string => typeof one === 'string')

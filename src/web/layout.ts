@@ -273,7 +273,7 @@ export function openSharedPages({
       router: Routes,
       path: string,
       { parameters, coldPoints, check }: SharedRoute<P>,
-      render: (asked: { query: Values<P>; name: string }) => Promise<SharedContent>,
+      render: (asked: { query: Values<P>; name: string; viewer: Viewer }) => Promise<SharedContent>,
     ): void {
       router.get(path, limitOpenReads(limits, { points: POINTS.search }), (req, res) => {
         const query = readPageParameters(req.originalUrl, parameters)
@@ -282,7 +282,7 @@ export function openSharedPages({
         return send(req, res, {
           key: `${path} ${name} ${canonicalKey(query)}`,
           coldPoints: coldPoints?.(query),
-          render: async () => ({ ...WITH_FRAMES, ...(await render({ query, name })) }),
+          render: async (viewer) => ({ ...WITH_FRAMES, ...(await render({ query, name, viewer })) }),
         })
       })
     },

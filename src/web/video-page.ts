@@ -21,6 +21,7 @@ import {
 } from './film-panels.ts'
 import { frameCard, openGraph } from './frame-card.ts'
 import { capitalized, clock, counted, type Html, html, percent, safeUrl, valueLabel } from './html.ts'
+import type { Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/videos/{id}` */
@@ -28,7 +29,7 @@ export function videoRouter(deps: PageDeps): Routes {
   const { search, films, pages, publicUrl } = deps
   const router = openRoutes()
   const check = (id: string) => requirePublicId('video', id)
-  pages.add(router, '/videos/:id', { coldPoints: () => POINTS.search, check }, async ({ name: id }) => {
+  pages.add(router, '/videos/:id', { coldPoints: () => POINTS.search, check }, async ({ name: id, viewer }) => {
     const film = await readFilm(deps, id)
     const { video, frames } = film
     const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
@@ -40,7 +41,7 @@ export function videoRouter(deps: PageDeps): Routes {
     const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
     const ids = similar.map((near) => near.film.id)
     const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
-    const body = videoPage({ ...film, vocabulary, similar, videos })
+    const body = videoPage({ ...film, vocabulary, similar, videos, viewer })
     return { title: video.title, description, head, body }
   })
   return router
@@ -52,17 +53,19 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
   similar: readonly SimilarFilm[]
   /** Of the similar films. */
   videos: ReadonlyMap<string, VideoDocument>
+  viewer: Viewer
 }
 
 /** What a video does over its time. */
-function videoPage({ video, frames, vocabulary, grammar, film, similar, videos }: VideoData): Html {
+function videoPage({ video, frames, vocabulary, grammar, film, similar, videos, viewer }: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const { author } = video
   const brand = author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `
   return html`<header class="entity"><h1>${video.title}</h1>
 <p class="lead">${brand}${valueLabel(video.platform)} · ${clock(length)} · ${counted(frames.length, 'frame')}
-${source && html` · <a href="${source}" rel="noreferrer">Watch at the source ↗</a>`}</p></header>
+${source && html` · <a href="${source}" rel="noreferrer">Watch at the source ↗</a>`}
+${viewer === 'operator' && html` · <a href="/operator/videos/${video.id}">Edit</a>`}</p></header>
 ${figures(film)}
 ${timeline(frames, length, { grammar, film })}
 ${techniquesUsed(frames, vocabulary)}

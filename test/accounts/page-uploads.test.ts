@@ -57,9 +57,10 @@ test('A13: a sender who leaves within a file is no failure of ours in the log', 
 test('a file that the library has leads to its video, and the page says so', async () => {
   const { api } = visitor
   const { cookie, token } = await operator('twice')
-  const send = (accept: string) => {
+  const send = (accept: string, details: Record<string, string> = {}) => {
     const body = new FormData()
     body.set('form', token)
+    for (const [name, text] of Object.entries(details)) body.set(name, text)
     body.set('file', new Blob(['the same film']), 'same-film.mp4')
     return fetch(`${api.url}/web/videos/file`, {
       method: 'POST',
@@ -68,13 +69,24 @@ test('a file that the library has leads to its video, and the page says so', asy
       redirect: 'manual',
     })
   }
-  const { video, created } = await (await send('application/json')).json()
+  for (const [name, bad] of [
+    ['platform', 'tv'],
+    ['published_at', 'soon'],
+    ['title', 'x'.repeat(301)],
+  ] as const)
+    expect((await send('application/json', { [name]: bad })).status, name).toBe(400)
+  const said = { title: '', author: 'Acme', platform: 'x', published_at: '2026-11-20' }
+  const { video, created } = await (await send('application/json', said)).json()
   expect([created, video.title]).toEqual([true, 'same film'])
+  const stored = 'select author, platform, published_at::date::text as day from videos where id = $1'
+  const { rows } = await api.db.$client.query(stored, [video.id])
+  expect(rows).toEqual([{ author: 'Acme', platform: 'x', day: '2026-11-20' }])
+  expect(await (await send('application/json', { author: 'Other' })).json()).toMatchObject({ unchanged: ['author'] })
   expect(await (await send('application/json')).json()).toMatchObject({ video: { id: video.id }, created: false })
   const plain = await send('text/html')
   expect([plain.status, plain.headers.get('location')]).toEqual([303, `/operator/videos/${video.id}?known=1`])
   const page = await api.call(plain.headers.get('location')!, { headers: { cookie } })
-  expect(page.text).toContain('The library has this file already.')
+  expect(page.text).toContain('The library has this file already, with the details below.')
 })
 
 /**

@@ -39,14 +39,14 @@ test('the document is valid OpenAPI 3.1', async () => {
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard
-createWebhook deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard
+createWebhook deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion editVideo endShare exportBoard
 exportBoards exportSavedFrames findSequences findSimilarFrames getAnalyticsActivity getAnalyticsModel
 getAnalyticsSaves getAnalyticsSearches getAnalyticsStages getAnalyticsVideos getBoard
 getBoardTimeline getDeadEvent getEventSchema getFilm getFrame getImage getLlmsText getOpenApiDocument
 getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery listBoards listBrands
 listDeadEvents listEventConsumers listEvents listFilms listFrames listSavedFrames listShots
 listSimilarFilms listTechniqueSuggestions listTechniques listVideoFrames listVideos listWebhookDeliveries listWebhooks
-mergeTechnique pauseWebhook pinFrame pinFrames renameBoard replayEvents resendWebhookEvent resumeWebhook
+mergeBrands mergeTechnique pauseWebhook pinFrame pinFrames renameBoard replayEvents resendWebhookEvent resumeWebhook
 retryDeadEvents retryVideo rotateWebhookSecret saveFrame searchLibrary setAccountPlan shareBoard
 submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique updateWebhook
 `

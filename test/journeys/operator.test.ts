@@ -161,6 +161,33 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     expect(await row('tears of steel').count()).toBe(0)
   })
 
+  test('says a title and a brand beside a file, changes them on its page, and sees what is refused', async () => {
+    await goto('/operator')
+    await page.getByText('Say its title, brand, platform and date').click()
+    await page.getByLabel('Title').fill('Pour')
+    await page.getByLabel('Brand', { exact: true }).fill('Acme inc')
+    await page.locator('#file').setInputFiles(sample('tears-of-steel.mp4'))
+    await page.locator('.uploads li').getByRole('link', { name: 'queued' }).click()
+    await page.getByRole('heading', { name: 'Pour', level: 1 }).waitFor()
+    expect(await page.getByLabel('Brand', { exact: true }).inputValue()).toBe('Acme inc')
+    await page.getByLabel('Brand', { exact: true }).fill('Acme')
+    await page.getByLabel('Published').fill('2126-11-20')
+    await page.getByRole('button', { name: 'Keep' }).click()
+    await page.locator('#published_at[aria-invalid]').waitFor()
+    await page.getByText('not in the future').waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Published').fill('2026-11-20')
+    await page.getByRole('button', { name: 'Keep' }).click()
+    await page.getByText('Kept.').first().waitFor()
+    expect(await page.getByLabel('Published').inputValue()).toBe('2026-11-20')
+    await expectAccessible(page)
+    await row('Pour').getByText('Acme ·').waitFor()
+    await row('Pour').locator('.badge.ready').waitFor()
+    await row('Pour').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('1 video deleted.').first().waitFor()
+  })
+
   const frameOf = async (title: string) => {
     const { rows } = await service.stores.db.$client.query(
       `select f.* from frames f join videos v on v.id = f.video_id where v.title = $1 order by f.id limit 1`,

@@ -57,12 +57,20 @@ test('add, status, explain: a file becomes a ready video whose every frame says 
   const added = await run('add', path, '--author', 'Acme', '--wait', '--json')
   expect(added).toMatchObject({ code: 0, stderr: '' })
   expect(added.json.videos).toEqual([
-    { source: path, video: { id: expect.any(String), status: 'ready', title: 'my film one' }, created: true },
+    {
+      source: path,
+      video: { id: expect.any(String), status: 'ready', title: 'my film one' },
+      created: true,
+      unchanged: [],
+    },
   ])
   const { id } = added.json.videos[0].video
 
   const again = await run('add', path)
   expect(again.stdout).toBe(`= ${id}  my film one (already here, ready)\n`)
+  const other = await run('add', path, '--title', 'Launch', '--author', 'Acme', '--published', '2026-11-20')
+  const stays = `(already here, ready; its title, published_at as before: change that by frames edit ${id})`
+  expect(other.stdout).toBe(`= ${id}  my film one ${stays}\n`)
   const status = await run('status', id, '--explain', '--json')
   expect(status.json.video).toMatchObject({
     id,
@@ -131,8 +139,8 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
   const [one, two] = [await file('list one.mp4', '1\nlist one'), await file('two.mp4', '1\nlist two')]
   const csv = await file(
     'list.csv',
-    `\ufeffSource, Title ,author,platform\n"${one}","A, title",Acme,vimeo\n${two},,,\n,no source,,\n` +
-      `${two},x,,tv\n${join(dir, 'missing.mp4')},,,\n`,
+    `\ufeffSource, Title ,author,platform,published\n"${one}","A, title",Acme,vimeo,2026-01-02\n${two},,,,\n` +
+      `,no source,,,\n${two},x,,tv,\n${join(dir, 'missing.mp4')},,,,\n${two},,,,soon\n`,
   )
   const { code, json } = await run('add', '--from', csv, '--author', 'Everyone', '--json')
   expect(code).toBe(1)
@@ -147,12 +155,17 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
     [4, 'The entry needs a source: a file or a URL.'],
     [5, 'No platform is called tv. Use one of youtube, x, linkedin, vimeo, web.'],
     [6, 'There is no such file, or it cannot be read.'],
+    [7, expect.stringContaining('published_at must be a date')],
   ])
-  expect(await videoRow(service, json.videos[0].video.id)).toMatchObject({ author: 'Acme', platform: 'vimeo' })
+  expect(await videoRow(service, json.videos[0].video.id)).toMatchObject({
+    author: 'Acme',
+    platform: 'vimeo',
+    published_at: '2026-01-02 00:00:00+00',
+  })
   expect(await videoRow(service, json.videos[1].video.id)).toMatchObject({ author: 'Everyone', platform: 'web' })
   for (const [header, said] of [
     ['titel,source', 'The list has an unknown column "titel". Did you mean title? Use source, title, '],
-    ['file,name', 'The first line of the list is "file,name". It must name its columns: source,title,author,platform.'],
+    ['file,name', 'list is "file,name". It must name its columns: source,title,author,platform,published.'],
   ] as const) {
     const wrong = await run('add', '--from', await file('wrong.csv', `${header}\n${one},x\n`))
     expect([wrong.code, wrong.stdout, wrong.stderr.includes(said)], wrong.stderr).toEqual([2, '', true])

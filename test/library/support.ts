@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { sql } from 'drizzle-orm'
 import sharp from 'sharp'
 import type { Config } from '../../src/config.ts'
-import { submitUpload } from '../../src/library/videos/submit.ts'
+import { type SubmissionDetails, submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
@@ -172,7 +172,7 @@ let made = 0
 export async function addVideo(
   service: Pick<Service, 'stores' | 'config'>,
   frames: number | string,
-  details: { title?: string; backfill?: boolean; priority?: number } = {},
+  details: SubmissionDetails = {},
 ): Promise<string> {
   const body = Readable.from([Buffer.from(`${frames}\n${++made}`)])
   const { video } = await submitUpload(service.stores.db, openMediaStore(service.config), body, {

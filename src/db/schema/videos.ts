@@ -42,7 +42,7 @@ export const videos = pgTable(
     title: text().notNull(),
     author: text(),
     platform: text().notNull(),
-    /** Set when the title was given at submission: the source's own title does not replace it. */
+    /** A person gave the title: the source's own one does not replace it. */
     titleGiven: boolean('title_given').notNull().default(false),
     authorGiven: boolean('author_given').notNull().default(false),
     durationSec: doublePrecision('duration_sec'),

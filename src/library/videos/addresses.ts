@@ -1,7 +1,7 @@
 import type { Db } from '../../db/client.ts'
 import { invalid } from '../../errors.ts'
 import { findSource } from '../../video/source/source.ts'
-import { findKnown, type KnownVideo, submitUrl, whyUnfetchable } from './submit.ts'
+import { findKnown, type KnownVideo, type SubmissionDetails, submitUrl, whyUnfetchable } from './submit.ts'
 
 /* Many addresses at once, as an operator pastes them. */
 
@@ -55,16 +55,16 @@ export async function checkAddresses(db: Db, given: readonly string[], ytdlp: bo
 const NOT_AN_ADDRESS =
   'Not a video’s address. Use an https link to a video file, or to its page on a platform such as YouTube.'
 
-/** Queues the new addresses among these, in their order. Returns the number queued. */
+/** Queues the new addresses among these, in their order, with the same details. Returns the number queued. */
 export async function submitAddresses(
   db: Db,
   given: readonly string[],
-  { backfill, ytdlp }: { backfill: boolean; ytdlp: boolean },
+  details: SubmissionDetails & { ytdlp: boolean },
 ): Promise<number> {
   let queued = 0
-  for (const address of await checkAddresses(db, given, ytdlp)) {
+  for (const address of await checkAddresses(db, given, details.ytdlp)) {
     if (address.outcome !== 'new') continue
-    const { created } = await submitUrl(db, address.given, { ytdlp, backfill })
+    const { created } = await submitUrl(db, address.given, details)
     if (created) queued++
   }
   return queued

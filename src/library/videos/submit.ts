@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { finished, type Readable, Transform } from 'node:stream'
 import { and, eq, inArray } from 'drizzle-orm'
+import type { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
@@ -12,12 +13,10 @@ import { toShownAddress } from '../../video/source/shown-address.ts'
 import { decodePercent, findSource, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from '../ids.ts'
+import { changedBy, type NewDetails, toColumns } from './details.ts'
 import { aboutVideo, lockMedia, setVideo } from './videos.ts'
 
-export interface SubmissionDetails {
-  title?: string | undefined
-  author?: string | undefined
-  platform?: Platform | undefined
+export interface SubmissionDetails extends z.output<typeof NewDetails> {
   backfill?: boolean | undefined
   priority?: number | undefined
 }
@@ -40,16 +39,21 @@ interface VideoSubmission {
   details: SubmissionDetails
 }
 
+export interface Submitted {
+  video: VideoRow
+  created: boolean
+  /** Details that were given and differ from those of a video that the library had: they stay as they were. */
+  unchanged: string[]
+}
+
 /**
  * Queues a video. A repeated source returns the same video, and appends no event. Only one that failed gets an address
  * that says more: an unlisted video can be reached with its hash alone.
  */
-async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
+async function submitVideo(db: Db, submission: VideoSubmission): Promise<Submitted> {
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
-  const { backfill = false, priority = 0 } = details
-  // Titles from forms, JSON, lists, file names and the command line all pass through here.
-  const title = cleanText(details.title ?? '', MAX_TEXT)
-  const author = cleanText(details.author ?? '', 300)
+  const { backfill, priority } = details
+  const given = toColumns(details)
   const id = videoIdOf(sourceKey)
   return db.transaction(async (tx) => {
     await lockMedia(tx, id)
@@ -60,11 +64,9 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
         sourceKey,
         sourceUrl,
         uploadKey,
-        platform: details.platform ?? platform,
-        title: (title || fallbackTitle).slice(0, MAX_TEXT),
-        author: author || null,
-        titleGiven: Boolean(title),
-        authorGiven: Boolean(author),
+        platform,
+        title: fallbackTitle.slice(0, MAX_TEXT),
+        ...given,
         backfill,
         priority,
         // A source that is added again after a deletion has the same id. The random revision rejects its old jobs.
@@ -75,13 +77,14 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
     if (created) {
       const facts = { revision: created.revision, reason: 'added' as const }
       await appendEvent(tx, { type: 'video.submitted', ...aboutVideo(created, facts) })
-      return { video: created, created: true }
+      return { video: created, created: true, unchanged: [] }
     }
     const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, sourceKey))
     if (!existing) throw new Error('the video was deleted while it was submitted')
     const saysMore = sourceUrl?.startsWith(`${existing.sourceUrl}/`) ?? false
     const isMended = existing.status === 'failed' && saysMore
-    return { video: isMended ? await setVideo(tx, id, { sourceUrl }) : existing, created: false }
+    const video = isMended ? await setVideo(tx, id, { sourceUrl }) : existing
+    return { video, created: false, unchanged: Object.keys(changedBy(video, given)) }
   })
 }
 
@@ -95,7 +98,7 @@ export async function submitUpload(
   store: MediaStore,
   body: Readable,
   { filename, maxBytes, details: detailsOf }: FileOptions,
-): Promise<{ video: VideoRow; created: boolean }> {
+): Promise<Submitted> {
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
   const hash = createHash('sha256')
@@ -111,7 +114,7 @@ export async function submitUpload(
   }
   // If this fails, the row may still exist (connection lost at commit). If it does not, garbage collection removes the
   // file.
-  const { video, created } = await submitVideo(db, {
+  const submitted = await submitVideo(db, {
     sourceKey: `sha256:${hash.digest('hex')}`,
     sourceUrl: null,
     uploadKey,
@@ -119,8 +122,9 @@ export async function submitUpload(
     fallbackTitle: titleFromFilename(filename),
     details,
   })
+  const { video, created } = submitted
   if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
-  return { video, created }
+  return submitted
 }
 
 interface FileOptions {
@@ -176,7 +180,7 @@ export async function submitUrl(
   db: Db,
   url: string,
   { ytdlp, ...details }: SubmissionDetails & { ytdlp: boolean },
-): Promise<{ video: VideoRow; created: boolean }> {
+): Promise<Submitted> {
   const source = findSource(url)
   if (!source)
     throw invalid(

@@ -84,6 +84,7 @@ function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside
     frame_count: n,
     reannotating,
     costs,
+    published_at: video.publishedAt?.toISOString() ?? null,
     added_at: video.addedAt.toISOString(),
     ready_at: video.readyAt?.toISOString() ?? null,
     detector: video.detector,

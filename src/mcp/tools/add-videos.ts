@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { DETAILS, NewDetails } from '../../library/videos/details.ts'
 import { submitUrl, videoIdAt } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../present.ts'
@@ -19,6 +20,7 @@ export interface AddVideosDeps {
 const MAX_VIDEOS = 20
 
 const Status = z.object({ video_id: z.string(), title: z.string(), status: z.string() })
+const Added = Status.extend({ created: z.boolean(), unchanged: z.array(z.string()) })
 
 export function addVideoTools(deps: AddVideosDeps): Tool[] {
   return [addVideo(deps), videoStatus(deps)]
@@ -37,28 +39,32 @@ function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
     scope: 'videos:write',
     input: z.strictObject({
       url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),
-      title: z.string().max(300).optional().describe('Of a single video'),
-      author: z.string().max(300).optional().describe('Brand or channel'),
+      ...NewDetails.shape,
+      title: DETAILS.title.optional().describe('Of a single video'),
+      author: DETAILS.author.optional().describe('Brand or channel'),
     }),
     output: z.object({
-      videos: z.array(Status.extend({ created: z.boolean() })),
+      videos: z.array(Added),
       refused: z.array(z.object({ url: z.string(), why: z.string() })),
     }),
-    async run({ url: urls, title, author }) {
-      const videos: (z.infer<typeof Status> & { created: boolean })[] = []
+    async run({ url: urls, title, ...shared }) {
+      const videos: z.infer<typeof Added>[] = []
       const refused: { url: string; why: string }[] = []
       for (const url of urls) {
-        const details = { title: urls.length === 1 ? title : undefined, author, ytdlp }
+        const details = { ...shared, title: urls.length === 1 ? title : undefined, ytdlp }
         try {
-          const { video, created } = await submitUrl(db, url, details)
-          videos.push({ video_id: video.id, title: video.title, status: video.status, created })
+          const { video, ...outcome } = await submitUrl(db, url, details)
+          videos.push({ video_id: video.id, title: video.title, status: video.status, ...outcome })
         } catch (error) {
           if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
           refused.push({ url, why: error.message })
         }
       }
       const lines = [
-        ...videos.map(({ created, ...video }) => `${created ? 'queued' : 'already there'}: ${lineOf(video)}`),
+        ...videos.map(({ created, unchanged, ...video }) => {
+          const stays = unchanged.length > 0 ? `; as before, until an operator edits it: ${unchanged.join(', ')}` : ''
+          return `${created ? 'queued' : 'already there'}: ${lineOf(video)}${stays}`
+        }),
         ...refused.map(({ url, why }) => `refused: ${quote(url, 200)}: ${why}`),
       ]
       return { text: lines.join('\n'), structured: { videos, refused } }

@@ -13,6 +13,7 @@ export const SEARCH_EVENTS = [
   'video.ready',
   'video.failed',
   'video.cancelled',
+  'video.changed',
   'video.deleted',
   'technique.changed',
 ] as const satisfies readonly EventType[]

@@ -4,6 +4,7 @@ import { announce, ask, byId, on, readAnswer } from './core.js'
 const form = /** @type {HTMLFormElement} */ (byId('files'))
 const input = /** @type {HTMLInputElement} */ (byId('file'))
 const list = /** @type {HTMLElement} */ (byId('uploads'))
+const title = /** @type {HTMLInputElement | null} */ (byId('title'))
 const MAX = Number(form.dataset.max)
 
 form.querySelector('button')?.setAttribute('hidden', '')
@@ -29,20 +30,26 @@ let turn = Promise.resolve()
 
 /** @param {FileList | null | undefined} files */
 function addFiles(files) {
+  const fields = new FormData(form)
+  // A title is that of a single file.
+  if (files?.length !== 1) fields.delete('title')
+  else if (title) title.value = ''
   for (const file of files ?? []) {
     const item = document.createElement('li')
     list.append(item)
-    addInTurn(file, item)
+    addInTurn(file, fields, item)
   }
 }
 
 /**
  * @param {File} file
+ * @param {FormData} fields what was said of it
  * @param {HTMLLIElement} item
  */
-function addInTurn(file, item) {
+function addInTurn(file, fields, item) {
   const line = show(item, file.name)
-  turn = turn.then(() => upload(file, line)).catch(({ message }) => line.fail(message, () => addInTurn(file, item)))
+  const again = () => addInTurn(file, fields, item)
+  turn = turn.then(() => upload(file, fields, line)).catch(({ message }) => line.fail(message, again))
 }
 
 /**
@@ -111,24 +118,25 @@ const NO_VIDEO = /^(image|audio|font)\/|^application\/(pdf|zip|json)$/
 
 /**
  * @param {File} file
+ * @param {FormData} body
  * @param {Line} line
  * @throws {Error} with what to tell the person, who may try again
  */
-async function upload(file, line) {
+async function upload(file, body, line) {
   if (file.size === 0) return line.fail('empty: choose a video file')
   if (NO_VIDEO.test(file.type)) return line.fail('not a video: choose MP4, MOV, WebM, Matroska, AVI or MPEG-TS')
   if (file.size > MAX) return line.fail(`larger than the ${Math.floor(MAX / 1024 / 1024)} MB allowed`)
   // The session may be another one than that of the page, or none.
   const me = await readAnswer(await ask('/web/me', { headers: { accept: 'application/json' } }))
-  const body = new FormData()
   body.set('form', me.form)
   body.set('file', file)
   const { status, answer } = await sendForm(body, line)
   if (line.signal.aborted) throw new Error('cancelled')
   if (status === 0) throw new Error('The connection was lost.')
   if (status !== 200) throw new Error(answer?.message ?? 'That did not work.')
-  const { video, created } = answer
-  line.end(created ? 'queued' : `in the library already: ${video.title}`, `/operator/videos/${video.id}`)
+  const { video, created, unchanged } = answer
+  const stays = unchanged.length > 0 ? ', with its details as they were' : ''
+  line.end(created ? 'queued' : `in the library already: ${video.title}${stays}`, `/operator/videos/${video.id}`)
   document.dispatchEvent(new Event('queued'))
 }
 

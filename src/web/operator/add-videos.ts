@@ -1,11 +1,14 @@
 import { z } from 'zod'
+import { readGiven } from '../../errors.ts'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import { type CheckedAddress, checkAddresses, splitAddresses, submitAddresses } from '../../library/videos/addresses.ts'
+import { NewDetails } from '../../library/videos/details.ts'
 import { submitUpload } from '../../library/videos/submit.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, hidden, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
+import { DetailFields, detailFields } from './video-details.ts'
 
 /** A point an address, as of everything that is many. */
 const some = {
@@ -28,9 +31,9 @@ function addAddressActions(actions: Actions, { db, ytdlp }: PageDeps): void {
     return { page: { title: 'Add videos', current: 'operator', body: checkedPage(visitor, checked) } }
   })
 
-  const queue = { ...some, path: '/web/videos', body: z.object({ addresses, backfill: field.flag }) }
-  actions.action(queue, async ({ body: { addresses: given, backfill } }) => {
-    const queued = await submitAddresses(db, given, { ytdlp, backfill })
+  const queue = { ...some, path: '/web/videos', body: DetailFields.extend({ addresses, backfill: field.flag }) }
+  actions.action(queue, async ({ body: { addresses: given, backfill, ...details } }) => {
+    const queued = await submitAddresses(db, given, { ytdlp, backfill, ...readGiven(NewDetails, details) })
     return { json: { queued }, to: `/operator?queued=${queued}` }
   })
 }
@@ -41,10 +44,12 @@ function checkedPage(visitor: Visitor, checked: readonly CheckedAddress[]): Html
 <p class="lead">${counted(fresh.length, 'address is new', 'addresses are new')}, of ${checked.length}.</p>
 ${
   fresh.length > 0 &&
-  html`<form class="inline" method="post" action="/web/videos">${formToken(visitor)}
+  html`<form method="post" action="/web/videos">${formToken(visitor)}
   ${hidden('addresses', fresh.map(({ given }) => given).join('\n'))}
-  <button class="primary">Queue ${counted(fresh.length, 'video')}</button>
+  <details><summary>Say ${fresh.length === 1 ? 'its title, ' : 'their '}brand, platform and date</summary>
+  ${detailFields({ titled: fresh.length === 1 })}</details>
   <label class="box"><input type="checkbox" name="backfill" value="1"> Behind all other work</label>
+  <button class="primary">Queue ${counted(fresh.length, 'video')}</button>
 </form>`
 }
 <div class="scroll"><table>
@@ -65,13 +70,13 @@ function outcomeOf(address: CheckedAddress): Html {
 /** A file. A script sends the same form, and tells how far it is. */
 function addUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
   const form = { path: '/web/videos/file', who: 'operator', maxBytes } as const
-  actions.file(form, async ({ file, filename, proven }) => {
+  actions.file(form, async ({ file, filename, fields, proven }) => {
     const details = async () => {
       await proven()
-      return {}
+      return readGiven(NewDetails, await fields)
     }
-    const { video, created } = await submitUpload(db, store, file, { filename, maxBytes, details })
-    const json = { video: { id: video.id, title: video.title }, created }
-    return { json, to: created ? '/operator?queued=1' : `/operator/videos/${video.id}?known=1` }
+    const { video, ...outcome } = await submitUpload(db, store, file, { filename, maxBytes, details })
+    const json = { video: { id: video.id, title: video.title }, ...outcome }
+    return { json, to: outcome.created ? '/operator?queued=1' : `/operator/videos/${video.id}?known=1` }
   })
 }

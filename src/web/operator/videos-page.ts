@@ -19,6 +19,7 @@ import { wantsJson } from '../guard.ts'
 import { counted, type Html, html, thousands } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { ago } from './parts.ts'
+import { addDetailActions } from './video-details.ts'
 import {
   type AgainChoice,
   deletePage,
@@ -42,6 +43,7 @@ const parameters = {
 
 const ofVideo = {
   known: { schema: z.literal('1'), description: 'Told: the library had the file that was sent.' },
+  kept: { schema: z.literal('1'), description: 'Told: its details were kept.' },
 } as const satisfies Parameters
 
 /** `/operator`, `/operator/videos/{id}`, and what operators do with one video or many. */
@@ -68,10 +70,11 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
   actions.page('/operator/videos/:id', 'operator', { parameters: ofVideo }, async ({ visitor, param, query }) => {
     const video = await reportVideo(db, param('id'))
     const picture = (await findVideoPictures(db, [video.id])).get(video.id)
-    const body = videoPage(visitor, video, { picture, isKnown: query.known !== undefined })
+    const body = videoPage(visitor, video, { picture, told: query })
     return { title: video.title, current: 'operator', wide: true, modules: ['console.js'], body }
   })
 
+  addDetailActions(actions, deps)
   const cost = (wish: Wish) => wish.ids.length * (asksFirst(wish) ? POINTS.read : POINTS.write)
   actions.action({ path: '/web/operator/videos', who: 'operator', body: Wish, cost }, (asked) => act(deps, asked))
 }

@@ -14,6 +14,7 @@ import {
   trusted,
 } from '../html.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
+import { detailFields, detailForm } from './video-details.ts'
 
 export const VIDEOS_PAGE = 50
 
@@ -114,6 +115,7 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
   data-max="${maxUploadBytes}">${formToken(visitor)}
+  <details><summary>Say its title, brand, platform and date</summary>${detailFields({})}</details>
   <label class="dropzone" for="file">Drop video files here, or choose them
     <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
     <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
@@ -127,12 +129,14 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
 export function videoPage(
   visitor: Visitor,
   video: VideoReport,
-  { picture, isKnown }: { picture: string | undefined; isKnown: boolean },
+  given: { picture: string | undefined; told: { known?: string; kept?: string } },
 ): Html {
+  const { picture, told } = given
   const { title, status, detector, annotator, attempts, backfill, reannotating } = video
   const isUnderWay = SHOWN.working.some((one) => one === status) || reannotating > 0
   return html`${operatorHead('videos', title)}
-${isKnown && html`<p class="notice" role="status">The library has this file already.</p>`}
+${told.known && html`<p class="notice" role="status">The library has this file already, with the details below.</p>`}
+${told.kept && html`<p class="notice done" role="status">Kept.</p>`}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
 <th scope="col">State</th><th scope="col">Frames</th>
@@ -143,6 +147,7 @@ ${isKnown && html`<p class="notice" role="status">The library has this file alre
 <dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
 ${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
 ${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></div>
+${detailForm(visitor, video)}
 <p><a href="/operator">All videos</a></p>`
 }
 
