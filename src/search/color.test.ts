@@ -97,7 +97,7 @@ test('a picture is warm, cool, pastel, vivid or without colour by the area of su
     ['#000000', '#808080', '#ffffff'],
     [0.6, 0.2, 0.2],
   ] as [string[], number[]]
-  expect([0, 0.008, 0.009, 0.4].map((colored) => families(...grey, colored))).toEqual([
+  expect([0, 0.0035, 0.0038, 0.4].map((colored) => families(...grey, colored))).toEqual([
     ...[['monochrome'], ['monochrome'], [], []],
   ])
   // A little red makes a black and white picture neither red nor warm, nor one without colour.

@@ -102,7 +102,7 @@ const NAMED_PLAIN_SHARE = 0.02
 const MOSTLY = 0.3
 
 /** Share of coloured pixels up to which a picture is black and white. Set by hand on the sample clips. */
-const NEARLY_NONE = 0.008
+const NEARLY_NONE = 0.0035
 
 /** What people call the colours of a picture, in the order of the list. `mostly`: those that fill much of it. */
 export function colorNames(

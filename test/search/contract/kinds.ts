@@ -169,7 +169,7 @@ export function describeAsked(name: string, open: () => Promise<Engine>): void {
     const engine = opened(open)
     const measured = { isMeasured: true }
     const frames: SeedFrame[] = [
-      { caption: 'Each word says one thing', subject: 'text-card', tone: 'bright', ...PLAIN, coloredShare: 0.004 },
+      { caption: 'Each word says one thing', subject: 'text-card', tone: 'bright', ...PLAIN, coloredShare: 0.003 },
       { caption: 'A list', onScreenText: 'carry on', subject: 'terminal', tone: 'dark', ...RED_ON_BLACK },
       { caption: 'A rose beside a lantern', tone: 'bright', ...RED_ON_BLACK },
       { caption: 'A man speaks up', subject: 'presenter', tone: 'bright', ...PLAIN },
