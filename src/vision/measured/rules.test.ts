@@ -111,6 +111,8 @@ test('many small faces are a crowd and leave the foreground empty', () => {
 test('a small face in a corner of a screen is an inset, in a filmed picture it is a wide shot', () => {
   const corner = face({ x: 0.87, y: 0.9, height: 0.12, width: 0.06 })
   expect(concludeShot({ ...drawn, commonest: 0.5 }, found(corner))).toMatchObject({ value: 'corner-inset' })
+  const busy = { ...filmed, commonest: 0.35, colours: 50 }
+  expect(concludeSubject(busy, found(face({ x: 0.87, y: 0.9, height: 0.2 })), null)).toMatchObject({ value: null })
   expect(concludeShot(filmed, found(corner))).toMatchObject({ value: 'wide-presenter' })
 })
 
