@@ -75,7 +75,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await expect.poll(() => at(page)).toBe(second)
     await page.locator(`dialog article[data-id="${second!.split('/')[2]}"]`).waitFor()
     await page.getByRole('link', { name: 'Find similar' }).click()
-    expect(await page.locator('#similar .card-link').count()).toBeGreaterThan(3)
+    expect(await page.locator('#similar .card-link').count()).toBeGreaterThan(0)
     await page.locator('dialog .copies summary').click()
     await page.getByRole('button', { name: 'Copy link' }).click()
     await page.locator('#toast').getByText('Link copied.').waitFor()
