@@ -47,7 +47,7 @@ const HELD_BY = {
   'src/queue': ['library/job-order', 'library/jobs', 'library/reextract'],
   'src/media': ['backup/places', 'contract/image-ranges', 'library/uploads', 'library/video-files', 'media'],
   'src/backup': ['backup'],
-  'src/outbound': ['accounts/invitations', 'video/fetch-source', 'webhooks/receivers'],
+  'src/outbound': ['accounts/invitations', 'video/fetch-source', 'webhooks/api', 'webhooks/receivers'],
   'src/webhooks': ['webhooks'],
   'src/timeline': ['library/timelines'],
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRateLimits } from '../../src/http/rate-limit/rate-limits.ts'
+import { setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { openTestApi, type TestApi } from './app.ts'
@@ -110,6 +111,8 @@ describe('limits', () => {
       expect(remaining(over.headers)).toBe(0)
     }
     expect((await api.call('/api/mcp', { ...tools, key: third.key })).status).toBe(429)
+    await setPlan(api.db, { accountId: account.id, plan: 'free' })
+    expect((await api.call('/api/boards', { key })).status).toBe(429)
 
     const { cookie } = await visitor.signIn('pages@example.org')
     // Wherever they come from.

@@ -93,6 +93,7 @@ test('pages are called by their order', async () => {
   expect(links(await textOf('?page=2')).has('← Newer')).toBe(true)
   expect(links(await textOf('')).get('Older →')).toBe('/?page=2')
   expect(links(await textOf('?sort=strength')).get('Next →')).toBe('/?sort=strength&page=2')
+  expect(links(await textOf('?q=over')).get('Next →')).toBe('/?q=over&page=2')
   expect(links(await textOf('?sort=strength&page=2')).get('← Previous')).toBe('/?sort=strength')
 })
 

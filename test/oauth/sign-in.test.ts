@@ -197,6 +197,7 @@ describe('a client', () => {
     ['none', []],
     ['no list', 'https://app.example.com'],
     ['a number', [7]],
+    ['a bad one beside a good one', ['https://app.example.com/back', 'http://app.example.com/back']],
     ['half a sign', ['https://app.example.com/\ud83d']],
     ['NUL', ['https://app.example.com/\0']],
   ])('is refused with an address where no code may go: %s', async (_what, redirect_uris) => {

@@ -29,7 +29,12 @@ export function testReconciling(library: ProjectedLibrary): void {
         `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x')
         where kind = 'brands' and doc->>'name' = 'Healer'`,
       )
-      // Extra: a frame and a video without rows.
+      // Extra: a row that finds a frame of no document, and a frame and a video without rows.
+      await query(
+        `insert into library_search.frames
+       select (jsonb_populate_record(f, $2)).* from library_search.frames f where id = $1`,
+        [video.frameIds[1], { id: 'ghost-2', video_id: 'ghost', technique: null, author: null }],
+      )
       await query(
         `insert into library_search.documents (kind, id, revision, version, doc)
        values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
@@ -39,7 +44,7 @@ export function testReconciling(library: ProjectedLibrary): void {
        values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
       )
       const found = await reconcileSearch(deps())
-      expect(found).toMatchObject({ missing: 1, extra: 2 })
+      expect(found).toMatchObject({ missing: 1, extra: 3 })
       expect(found.stale).toBe(3)
       const again = await reconcileSearch(deps())
       expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
