@@ -46,7 +46,7 @@ const CEILINGS = {
   'src/workers': 1_732,
   'TypeScript of src': 57_913,
   'text of src': 63_879,
-  tests: 40_153,
+  tests: 40_092,
   bench: 6_012,
   'words of docs': 20_983,
   'words of decisions': 8_843,

@@ -115,7 +115,7 @@ const HELD_BY = {
     ...['contract/caching', 'contract/edge', 'contract/openapi', 'contract/points'],
   ],
   'src/http/event-stream.ts': ['events/stream'],
-  'src/http/rate-limit': ['accounts/account-budget', 'accounts/page-prices', 'accounts/api-limits'],
+  'src/http/rate-limit': ['accounts/page-prices', 'accounts/api-limits'],
   'src/oauth': ['oauth'],
   'src/server': ['accounts/authorisation', 'accounts/members-only', 'contract/edge', 'contract/openapi'],
 
