@@ -68,7 +68,7 @@ export const submitEndpoints = [
         created: z.boolean(),
         unchanged: z
           .array(z.string())
-          .describe('What you sent and what a video that was there says otherwise. It stays: see editVideo.'),
+          .describe('Details you sent that differ from those of a video that was there. Change them with editVideo.'),
       }),
       status: 202,
       answerHeaders: { Location: 'The path of its status.' },

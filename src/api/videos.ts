@@ -275,7 +275,7 @@ export const brandEndpoints = [
       method: 'post',
       path: '/api/brands/merge',
       tag: 'Operators',
-      summary: 'Give every video of one brand the name of another, as where one brand is spelt in two ways',
+      summary: 'Give every video of one brand the name of another, for example where it is spelt in two ways',
       body: z.strictObject({ from: DETAILS.author, into: DETAILS.author }),
       example: { from: 'Northwind labs', into: 'Northwind Labs' },
       answer: z.strictObject({ videos: z.int().describe('How many videos changed their brand.') }),

@@ -146,7 +146,7 @@ function toOutcomeLine({ source, line, entry, video, created, unchanged = [], er
   if (error !== undefined) return `✗ ${place.join('')}${source}: ${error}`
   const { id, title, status } = video!
   if (created) return `+ ${id}  ${title}`
-  const stays = unchanged.length > 0 ? `; its ${unchanged.join(', ')} as before: change that by frames edit ${id}` : ''
+  const stays = unchanged.length > 0 ? `; ${unchanged.join(', ')} unchanged: use frames edit ${id}` : ''
   return `= ${id}  ${title} (already here, ${status}${stays})`
 }
 

@@ -42,7 +42,7 @@ ${hidden('was', JSON.stringify(shownOf(video)))}${detailFields({ video })}
 ${
   video.author !== null &&
   html`<label class="box"><input type="checkbox" name="all" value="1"> Change the brand of all other videos by
-“${video.author}” too, as where one brand is spelt in two ways</label>`
+“${video.author}” too, for example where it is spelt in two ways</label>`
 }
 <button class="primary">Keep</button></form></section>`
 }
