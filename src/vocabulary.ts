@@ -169,7 +169,7 @@ export const END_SEC = 5
 
 /**
  * Attributes that follow from what is measured of a frame. A filter's parameter, both engines, the tools and the docs
- * follow from a row. `search/named-values.ts` says how a value follows, `search/attribute-words.ts` what it is called.
+ * follow from a row. `search/named-values.ts` says how a value follows, `search/words/en.json` what it is called.
  */
 export const DERIVED = {
   part: {

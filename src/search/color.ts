@@ -1,11 +1,14 @@
-import { GREY, type Oklab, type Polar, plainColor, toOklab, toPolar } from '../vocabulary.ts'
-import { COLOR_NAMES, type ColorName } from './attribute-words.ts'
+import { GREY, type Oklab, PLAIN_COLORS, type Polar, plainColor, toOklab, toPolar } from '../vocabulary.ts'
 
 /**
  * Colour as the wall's filter sees it. Pure.
  * OKLab is cut into cells, which both engines can index with the same result.
  * A frame is near a colour when enough of its area lies around the centre of that colour's cell.
  */
+
+/** The names of colours in a palette, then what the picture as a whole is called by its colours. */
+export const COLOR_NAMES = [...PLAIN_COLORS, 'warm', 'cool', 'pastel', 'vivid', 'monochrome'] as const
+type ColorName = (typeof COLOR_NAMES)[number]
 
 /** Edge of a cell. */
 const STEP = 0.1

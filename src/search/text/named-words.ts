@@ -1,6 +1,5 @@
-import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
 import type { LibrarySearch } from '../library-search.ts'
-import { foreignPhrases } from './foreign-words.ts'
+import { ENGLISH, OTHER_LANGUAGES } from '../words/words.ts'
 import { nameKey, runsOf, tokenize } from './tokens.ts'
 import { editDistance } from './typos.ts'
 
@@ -10,16 +9,10 @@ export type NamedWords = Readonly<Record<string, readonly string[]>>
 /** Longest phrase that names something, in words. */
 export const MAX_PHRASE = 5
 
-const TABLE: ReadonlyMap<string, readonly string[]> = tableOf(
-  Object.entries(ATTRIBUTE_WORDS).flatMap(([attribute, values]) =>
-    Object.entries(values as Record<string, string>).flatMap(([value, phrases]) =>
-      phrases.split(',').map((phrase) => ({ phrase: phrase.trim(), named: `${attribute}=${value}` })),
-    ),
-  ),
-)
+const TABLE: ReadonlyMap<string, readonly string[]> = tableOf(ENGLISH.attributes)
 
-/** Words of other languages. Where the table writes a `*`, a word may end otherwise. */
-const FOREIGN_ROWS = foreignPhrases(Object.keys(ATTRIBUTE_WORDS.zone)).map(({ phrase, named }) => {
+/** Words of other languages. Where they are written with a `*`, a word may end otherwise. */
+const FOREIGN_ROWS = OTHER_LANGUAGES.flatMap((one) => one.attributes).map(({ phrase, named }) => {
   const tokens = tokenize(phrase)
   const words = runsOf(tokens).map((run) => {
     const word = run.map(({ word: part }) => part).join('')
@@ -197,86 +190,11 @@ function groupedBy(rows: readonly { key: string; named: string }[]): Map<string,
   return table
 }
 
-/**
- * Words of texts that mean the same, as people ask for pictures: one line each. A question with one of them is also met
- * by a text with another. Only what can be exchanged in nearly every question stands here. A typo, another form of a
- * word or a spelling that differs in a letter (colour, color) needs no line. What stands before a `>` is a wider or
- * rarer word: texts meet it with the words behind, but not the other way round.
- */
-const SAME = `
-  phone, smartphone, mobile phone, mobile, cell phone, cellphone, iphone
-  laptop, macbook, notebook computer
-  tablet, ipad
-  headphones, headset, earphones, earbuds
-  tv, television
-  man, guy, male, gentleman
-  woman, lady, female, girl
-  child, children, kid
-  colleague, coworker, co worker, teammate
-  developer, programmer, coder
-  scientist, researcher
-  robot, android, robotic
-  cityscape, skyline
-  cityscape, urban > city
-  futuristic, sci fi, scifi, science fiction
-  lab, laboratory
-  office, workplace
-  shop, store
-  street, road
-  car, automobile
-  truck, lorry
-  bike, bicycle
-  plane, airplane, aeroplane, aircraft
-  sneaker, trainers, running shoe
-  cup, mug
-  sofa, couch
-  sea, ocean
-  forest, woods, woodland
-  sunset, dusk, golden hour
-  dog, puppy
-  cat, kitten
-  film, movie
-  photo, photograph
-  drawing, sketch, sketchy, doodle, hand drawn, illustration
-  handwritten, handwriting, written by hand
-  minimal, minimalist, minimalistic
-  negative space, white space, whitespace, empty space
-  colourful, vibrant, vivid, multicoloured
-  grey, gray
-  big, large, huge, giant, oversized
-  small, tiny, little
-  applause, applauding, clapping, cheering
-  smile, smiling, grin, laughing
-  explosion, exploding, blast
-  countdown, timer, stopwatch
-  price, pricing
-  cursor, mouse cursor, mouse pointer, pointer, mouse
-  sans serif, grotesk
-  spinner, loader, loading bar, progress bar, loading
-  popup, pop up, modal, dialog
-  dropdown, drop down
-  notification, alert, toast
-  sign in, signin, log in, login
-  ai, artificial intelligence
-  chatbot, chat bot, assistant
-  lightbulb, light bulb
-  globe, world map
-  rubbish, trash, garbage
-  beverage, drink > coffee, tea, juice
-  vehicle > car, truck, bus, bike
-  animal > dog, cat, bird, horse, fish
-  plant > flower, tree, leaf
-  nature > flower, tree, leaf, forest, sea, mountain
-  buildings > tower, house, skyscraper
-  liquid > water, coffee, tea, juice, milk
-  food > bread, pizza, fruit, cake
-`
-
-const OTHERS: ReadonlyMap<string, readonly string[]> = othersOf(
-  SAME.trim()
-    .split('\n')
-    .map((line) => line.split('>').map((part) => part.split(',').map((phrase) => nameKey(phrase)))),
-)
+const keysOf = (phrases: readonly string[]) => phrases.map(nameKey)
+const OTHERS: ReadonlyMap<string, readonly string[]> = othersOf([
+  ...ENGLISH.synonyms.map((same) => [keysOf(same), keysOf(same)] as const),
+  ...Object.entries(ENGLISH.narrower).map(([wider, narrower]) => [keysOf(wider.split(',')), keysOf(narrower)] as const),
+])
 
 /** What means the same as these words in a row, as words in a row; also for a plural. */
 function sameAs(phrase: string): string[][] {
@@ -287,10 +205,12 @@ function sameAs(phrase: string): string[][] {
 /** Every phrase of the list, and its plural. */
 const sameWords = (): string[] => [...OTHERS.keys()].flatMap((phrase) => [phrase, pluralOf(phrase) ?? []].flat())
 
-/** What is asked for, with what else meets it. A line without `>` is both. */
-function othersOf(lines: readonly (readonly (readonly string[])[])[]): Map<string, readonly string[]> {
+/** What is asked for, with what else meets it. */
+function othersOf(
+  rows: readonly (readonly [asked: readonly string[], meeting: readonly string[]])[],
+): Map<string, readonly string[]> {
   const others = new Map<string, readonly string[]>()
-  for (const [asked = [], meeting = asked] of lines)
+  for (const [asked, meeting] of rows)
     for (const phrase of asked) {
       const same = meeting.filter((other) => other !== phrase).flatMap((other) => [other, pluralOf(other) ?? []].flat())
       others.set(phrase, [...new Set([...(others.get(phrase) ?? []), ...same])])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
+import { ENGLISH } from '../words/words.ts'
 import { valuesCalled } from './named-words.ts'
 import { readQuestion } from './question.ts'
 
@@ -51,11 +51,8 @@ test('a query is words and phrases; the last word may be a beginning, an open qu
 
 test('every phrase of the table names its value, also with function words between and in the plural', () => {
   const named = (q: string) => readQuestion(q).wanted.map((term) => [term.words.join(' '), ...term.named])
-  for (const [attribute, values] of Object.entries(ATTRIBUTE_WORDS))
-    for (const [value, phrases] of Object.entries(values as Record<string, string>))
-      for (const phrase of phrases.split(',').map((one) => one.trim()))
-        for (const [, ...names] of named(phrase))
-          expect([phrase, names]).toEqual([phrase, expect.arrayContaining([`${attribute}=${value}`])])
+  for (const { phrase, named: value } of ENGLISH.attributes)
+    for (const [, ...names] of named(phrase)) expect([phrase, names]).toEqual([phrase, expect.arrayContaining([value])])
   expect(named('talking into a camera')).toEqual(named('talking camera'))
   expect(named('terminals')).toEqual([['terminals', 'subject=terminal']])
   expect(named('on black')).toEqual([['on black', 'tone=dark']])

@@ -1,5 +1,5 @@
 import type { ReadAs } from '../library-search.ts'
-import { foreignExclusions, foreignFunctionWords, particles } from './foreign-words.ts'
+import { wordsOf } from '../words/words.ts'
 import {
   correctedMeaning,
   MAX_PHRASE,
@@ -10,7 +10,16 @@ import {
   namedRun,
 } from './named-words.ts'
 import { type Concept, isMet, type Sense } from './senses.ts'
-import { CHARACTERS_PER_WORD, fold, isCharacter, MAX_QUERY_WORDS, type Token, termsOf, tokenize } from './tokens.ts'
+import {
+  CHARACTERS_PER_WORD,
+  fold,
+  isCharacter,
+  MAX_QUERY_WORDS,
+  nameKey,
+  type Token,
+  termsOf,
+  tokenize,
+} from './tokens.ts'
 
 /** How a question in plain words is read. Pure. */
 
@@ -167,7 +176,7 @@ function weigh(terms: readonly string[][], techniques: NamedWords): Read[] {
   // The macro shot of a flower is as much a flower: what says only “picture” or “ground” does not count once more.
   // Where adjectives stand behind, the ground comes first: fond bleu.
   const besideNamed = (n: number, text: string) =>
-    read[n - 1]?.named.length || (GROUND_ELSEWHERE.test(text) && read[n + 1]?.named.length)
+    read[n - 1]?.named.length || (GROUND.has(text) && read[n + 1]?.named.length)
   const generic = read.filter((one, n) => !one.each && isGeneric(one.text) && besideNamed(n, one.text))
   if (read.filter(({ weighs }) => weighs).length > generic.length) for (const one of generic) one.weighs = false
   for (let at = 0; at < read.length; at++) {
@@ -297,49 +306,18 @@ function meetingOf(sense: Sense): string[] {
   return guessed.length > 0 ? guessed : ['text']
 }
 
-/** Words that carry no meaning by themselves, and how people ask for pictures: they weigh nothing in a question. */
-
-const WORDS = `
-  a an the this that these those it its he she they them his her their we us our you your i me my
-  is are was were be been being am do does did has have had can could will would should may might
-  of on in at to for from by with into onto as and or but so than then
-  which who whom whose what where when how why there here
-  some any every each please just also very only someone somebody anyone
-`
-/** What the library holds, and what is asked of it. */
-const REQUESTS = `
-  show, show me, show us, find, find me, give me, get me, search for, look for, looking for, i want, i need,
-  something, something like, example of, examples of, example, examples, frame of, frames of, frame with, frames with,
-  frames where, frames that, shot of, shots of, shot with, shots with, image of, images of, picture of, pictures of,
-  screenshot of, screenshots of, scene with, scenes with, scene of, scenes of, video of, videos of, clip of, clips of,
-  frames, shots, scenes, clips, videos, films, images, pictures, stills, film stills, in frame, in the frame, in shot,
-  in the shot, in the picture, launch video, launch videos, launch film, launch films, product video, product videos,
-  product film, product films, lots of, a lot of, plenty of, in front of, look like,
-  looks like, showing, featuring, containing, using, nothing but, van een, van het, van de
-`
-
-/** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
-const GENERIC_WORDS = 'shot|frame|scene|clip|image|picture|still|background|backdrop|bg|tone|hue|shade|colou?r'
-const GROUND_ELSEWHERE = /^(?:hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|tle|背景|배경)$/
-const GENERIC = new RegExp(`^(?:${GENERIC_WORDS})s?$`)
-
-const FUNCTION_WORDS: ReadonlySet<string> = new Set([...WORDS.trim().split(/\s+/), ...foreignFunctionWords().map(fold)])
-const PARTICLES = new RegExp(`^(?:${particles().join('|')})+$`)
-const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+/))
-
-const EXCLUSIONS: ReadonlySet<string> = new Set([
-  ...['without', 'excluding', 'except', 'not', 'isn t', 'aren t', 'other than', 'apart from'],
-  ...['anything but', 'everything but', 'all but'],
-  ...foreignExclusions().map(fold),
-])
-const EVERYTHING: ReadonlySet<string> = new Set(
-  'anything everything all alles tout todo tudo tutto wszystko'.split(' '),
-)
+const FUNCTION_WORDS: ReadonlySet<string> = new Set(wordsOf('ignored').map(fold))
+const PARTICLES = new RegExp(`^(?:${wordsOf('particles').join('|')})+$`)
+const REQUESTS: ReadonlySet<string> = new Set(wordsOf('requests'))
+const EXCLUSIONS: ReadonlySet<string> = new Set(wordsOf('without').map(nameKey))
+const EVERYTHING: ReadonlySet<string> = new Set(wordsOf('everything'))
+const GROUND: ReadonlySet<string> = new Set(wordsOf('ground').map(fold))
+const GENERIC: ReadonlySet<string> = new Set(wordsOf('generic').flatMap((word) => [word, `${word}s`]))
 
 export const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word) || PARTICLES.test(word)
 
-const isGeneric = (word: string): boolean => GENERIC.test(word) || GROUND_ELSEWHERE.test(word)
+const isGeneric = (word: string): boolean => GENERIC.has(word) || GROUND.has(word)
 
-/** Longest request phrase, in words. */
+/** Longest request, in words. */
 const MAX_REQUEST = 3
-const isRequest = (phrase: string): boolean => REQUEST_PHRASES.has(phrase)
+const isRequest = (phrase: string): boolean => REQUESTS.has(phrase)

@@ -1,4 +1,4 @@
-import { particles } from './foreign-words.ts'
+import { wordsOf } from '../words/words.ts'
 
 /**
  * Words: documents and queries are cut by one function, so that what is stored can be found. Runs of characters of a
@@ -17,7 +17,7 @@ export interface Token {
  * Raise it when words are cut differently or an index holds something else.
  * The workers then rewrite what is stored when they start.
  */
-export const WORDS_VERSION = 11
+export const WORDS_VERSION = 12
 /** Words read of a query. The rest is ignored, as by Meilisearch. */
 export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */
@@ -180,7 +180,7 @@ export function fold(text: string): string {
     .replace(/[ßøłđðþæœı]/g, (letter) => PLAIN[letter] ?? letter)
 }
 
-const PARTICLE_OPTIONS = particles()
+const PARTICLE_OPTIONS = wordsOf('particles')
   .sort((a, b) => b.length - a.length)
   .join('|')
 const PARTICLES_AROUND = new RegExp(`^((?:${PARTICLE_OPTIONS})*)(.*?)((?:${PARTICLE_OPTIONS})*)$`, 'u')

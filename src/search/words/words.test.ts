@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { readQuestion } from './question.ts'
+import { byName, LISTED_NAMES, STORED } from '../../vocabulary.ts'
+import { COLOR_NAMES } from '../color.ts'
+import { readQuestion } from '../text/question.ts'
+import { ENGLISH } from './words.ts'
 
 /** Two phrases of each language that nobody tuned the table by. */
 const PHRASES: [q: string, ...named: string[]][] = [
@@ -40,22 +43,16 @@ test('function words of other languages weigh nothing', () => {
 })
 
 test('words that English has with another meaning name nothing', () => {
-  for (const q of [
-    'rot',
-    'hell',
-    'rose',
-    'main',
-    'wit',
-    'van',
-    'clarity',
-    'grunge',
-    'brunch',
-    'slider',
-    'scurry',
-    'links',
-  ])
+  for (const q of 'rot hell rose main wit van clarity grunge brunch slider scurry links'.split(' '))
     expect(
       readQuestion(q).wanted.flatMap((one) => one.named),
       q,
     ).toEqual([])
+})
+
+test('English has words for every value of a closed list and every colour', () => {
+  const lists = { ...byName(LISTED_NAMES, (name) => STORED[name].values), color: COLOR_NAMES }
+  const values = Object.entries(lists).flatMap(([attribute, those]) => those.map((value) => `${attribute}=${value}`))
+  const named = new Set(ENGLISH.attributes.map((one) => one.named))
+  expect(values.filter((value) => !named.has(value))).toEqual(['zone=none'])
 })
