@@ -244,7 +244,7 @@ function writeRunFile(dataDir: string, content: RunFile): void {
   renameSync(`${file}.new`, file)
 }
 
-function welcome(url: string, { dataDir, reads }: Config): string {
+function welcome(url: string, { dataDir, port, reads }: Config): string {
   const keyFile = join(dataDir, 'operator-key')
   const key = existsSync(keyFile) ? `-H "Authorization: Bearer $(cat ${nearby(keyFile)})" ` : ''
   const reading = reads === 'open' ? '' : key
@@ -256,7 +256,7 @@ The wall: ${url}/
   curl -s ${reading}'${url}/api/frames?kind=cut&tone=dark'${key && `\n  curl -s ${key}${url}/api/boards`}
 
 Add your own: ${here}npm run -s frames -- add <file> --wait
-Stop with Ctrl-C. The next ${here}npm start continues with the same library.`
+Stop with Ctrl-C. The next ${port === 3000 ? '' : `PORT=${port} `}${here}npm start continues with the same library.`
 }
 
 function reasonOf(error: unknown): string {
