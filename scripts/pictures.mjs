@@ -45,7 +45,7 @@ const { board } = await ask('/api/boards', { name: 'Openings' })
 await ask(`/api/boards/${board.id}/frames`, { frameIds: chosen.slice(0, 8).map(({ id }) => id) })
 const { url } = await ask(`/api/boards/${board.id}/share`, {})
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox'] })
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
 for (const [name, path, width, height] of [
   ['search', '/?q=presenter', 1280, 470],

@@ -29,10 +29,11 @@ const PURPOSES = {
   'redis-server': 'queues jobs',
   redis: 'queues jobs',
   ffmpeg: 'decodes videos',
-  chromium: 'opens the pages in tests',
+  'chromium-headless-shell': 'opens the pages in tests',
 }
 /** The tests of the web pages are skipped without a browser, so a missing one is no failure here. */
-const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const BROWSER = 'chromium-headless-shell'
+const BROWSERS = [BROWSER, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 class NeedsAPerson extends Error {}
 
@@ -182,7 +183,7 @@ async function beginPrograms() {
   if (missing.length > 0 && !manager) throw new NeedsAPerson(programHint(missing))
   if (missing.length > 0 || wantsBrowser) {
     const required = unique(missing.map((entry) => entry[manager.name]))
-    const names = [...required, ...(wantsBrowser ? ['chromium'] : [])]
+    const names = [...required, ...(wantsBrowser ? [BROWSER] : [])]
     if (await agreed(manager, names)) return { done: installAll(manager, required, wantsBrowser) }
     requirePrograms()
   }
@@ -191,7 +192,7 @@ async function beginPrograms() {
 
 async function installAll(manager, required, wantsBrowser) {
   if (required.length > 0) await manager.install(required)
-  if (wantsBrowser) await manager.install(['chromium'])
+  if (wantsBrowser) await manager.install([BROWSER])
 }
 
 function requirePrograms() {

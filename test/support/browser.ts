@@ -6,8 +6,8 @@ import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
 import { sessionOf } from './session.ts'
 
-export const CHROMIUM = '/usr/bin/chromium'
-export const noChromium = existsSync(CHROMIUM) ? undefined : `no ${CHROMIUM} here`
+const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((file) => existsSync(file))
+export const noChromium = CHROMIUM ? undefined : 'no Chromium here'
 
 export interface TestBrowser {
   /** A page of its own context. What goes wrong in it is kept in `faults`. */
@@ -25,7 +25,7 @@ let ofWorker: Promise<Browser> | undefined
 
 function theChromium(): Promise<Browser> {
   ofWorker ??= chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: CHROMIUM!,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
     ...{ handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false },
   })
