@@ -48,8 +48,8 @@ const CEILINGS = {
   'text of src': 65_016,
   tests: 40_086,
   bench: 6_012,
-  'words of docs': 20_983,
-  'words of decisions': 8_842,
+  'words of docs': 20_980,
+  'words of decisions': 6_778,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
