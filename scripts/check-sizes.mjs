@@ -48,7 +48,7 @@ const CEILINGS = {
   'text of src': 65_016,
   tests: 40_086,
   bench: 6_012,
-  'words of docs': 20_980,
+  'words of docs': 20_973,
   'words of decisions': 6_778,
 }
 

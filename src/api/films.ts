@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
-import type { ShelfFilm } from '../library/films/films.ts'
+import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
@@ -30,9 +30,9 @@ const ofOneVideo = [
       errors: [404],
     },
     async ({ films, search }: Deps, { params: { id } }) => {
-      const [frames, grammar] = await Promise.all([search.videoFrames(id), films.grammar(id)])
-      if (!frames || !grammar) throw notFound('video')
-      return toShots(grammar, frames)
+      const [frames, build] = await Promise.all([search.videoFrames(id), films.build(id)])
+      if (!frames || !build) throw notFound('video')
+      return toShots(build, frames)
     },
     { check: checkId('video'), coldPoints: () => POINTS.read },
   ),
@@ -82,11 +82,11 @@ const ofOneVideo = [
       cost: { points: POINTS.search },
     },
     async (deps: Deps, { params: { id }, query: { by = 'style', limit = 8 } }) => {
-      const [shelf, video] = await Promise.all([deps.films.shelf(), deps.search.video(id)])
+      const [library, video] = await Promise.all([deps.films.all(), deps.search.video(id)])
       if (!video) throw notFound('video')
       // A video whose shots are not known is like no other.
-      const film = shelf.find((one) => one.id === id)
-      const near = film ? similarFilms(film, shelf, { view: by, limit }) : []
+      const film = library.find((one) => one.id === id)
+      const near = film ? similarFilms(film, library, { view: by, limit }) : []
       const listed = await withVideos(
         deps,
         near.map((one) => one.film),
@@ -95,7 +95,7 @@ const ofOneVideo = [
         const { distance, why } = near.find(({ film: { id: other } }) => other === one.film.id)!
         return { ...one.listed, distance, why }
       })
-      return { similar, among: shelf.length }
+      return { similar, among: library.length }
     },
     { check: checkId('video') },
   ),
@@ -125,7 +125,7 @@ const ofTheLibrary = [
     },
     async (deps: Deps, { query }) => {
       const { limit = 60, after, sort = 'shots_a_minute', order = 'desc' } = query
-      const { films, ...page } = findFilms(await deps.films.shelf(), { ...query, sort, order }, { after, limit })
+      const { films, ...page } = findFilms(await deps.films.all(), { ...query, sort, order }, { after, limit })
       return { ...page, films: (await withVideos(deps, films)).map(({ listed }) => listed) }
     },
   ),
@@ -149,9 +149,9 @@ const ofTheLibrary = [
       cost: { points: POINTS.search },
     },
     async (deps: Deps, { query: { videos = [] } }) => {
-      const shelf = await deps.films.shelf()
+      const library = await deps.films.all()
       const films = await requireCompared(deps, videos)
-      const differences = differencesOf(films, shelf).map(({ name, apart }) => ({
+      const differences = differencesOf(films, library).map(({ name, apart }) => ({
         measure: name,
         apart,
         values: films.map(({ measures }) => measures[name]),
@@ -163,7 +163,7 @@ const ofTheLibrary = [
 
 export const filmEndpoints = [...ofOneVideo, ...ofTheLibrary]
 
-async function withVideos({ search, publicUrl }: Deps, films: readonly ShelfFilm[]) {
+async function withVideos({ search, publicUrl }: Deps, films: readonly FilmRow[]) {
   const videos = await search.documents(
     'videos',
     films.map(({ id }) => id),

@@ -20,7 +20,7 @@ import type { ConnectionLimits } from '../http/server.ts'
 import { openReadModelVersion, openTurns, openVersionedCache } from '../http/versioned-cache.ts'
 import { openTokenChecks } from '../library/accounts/key-checks.ts'
 import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
-import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
+import { type FilmReads, loadBuild, loadFilmRows } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter, TOOL_SERVER } from '../mcp/route.ts'
@@ -187,8 +187,8 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const kept = openVersionedCache<object>({ readModel, maxBytes: PAGE_CACHE_BYTES })
   const films: FilmReads = {
-    grammar: (id) => loadGrammar(db, id),
-    shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
+    build: (id) => loadBuild(db, id),
+    all: async () => (await kept.getOrLoad('films', () => loadFilmRows(db))).value,
   }
   return { search, signer, films, takeTurn: openTurns(), readModel, kept }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, notFound } from '../errors.ts'
-import type { ShelfFilm } from '../library/films/films.ts'
+import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import type { Parameter, Parameters } from '../parameters.ts'
 import { readCursor, toCursor } from '../search/postgres/documents.ts'
@@ -68,7 +68,7 @@ export interface FilmQuery {
 type Place = [number, string]
 
 interface FilmPage {
-  films: ShelfFilm[]
+  films: FilmRow[]
   total: number
   /** Films that have no value of a measure asked for. */
   without: number
@@ -77,21 +77,21 @@ interface FilmPage {
 
 /** @throws AppError invalid_request for a cursor of another list, and for a bound of no measure */
 export function findFilms(
-  shelf: readonly ShelfFilm[],
+  library: readonly FilmRow[],
   query: FilmQuery,
   { after, limit }: { after?: string | undefined; limit: number },
 ): FilmPage {
   const { sort, order, author, platform } = query
   const [min, max] = [toBounds('min', query.min), toBounds('max', query.max)]
   const asked = [sort, ...min.map(({ name }) => name), ...max.map(({ name }) => name)]
-  const ours = shelf.filter(
+  const ours = library.filter(
     (film) => (author === undefined || film.author === author) && (platform ?? film.platform) === film.platform,
   )
   const known = ours.filter(({ measures }) => asked.every((name) => measures[name] !== null))
   const direction = order === 'asc' ? 1 : -1
   const compare = ([one, oneId]: Place, [other, otherId]: Place) =>
     direction * (one - other) || Number(oneId > otherId) - Number(oneId < otherId)
-  const placeOf = ({ measures, id }: ShelfFilm): Place => [measures[sort]!, id]
+  const placeOf = ({ measures, id }: FilmRow): Place => [measures[sort]!, id]
   const found = known
     .filter(({ measures }) => min.every(({ name, value }) => measures[name]! >= value))
     .filter(({ measures }) => max.every(({ name, value }) => measures[name]! <= value))
@@ -122,8 +122,8 @@ function toBounds(parameter: string, given: readonly Bound[] = []): { name: Meas
 const isMeasure = (name: string): name is MeasureName => MEASURE_NAMES.includes(name as MeasureName)
 
 /** The films of these ids, in their order. @throws AppError not_found for one that is not there */
-export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {
-  const byId = new Map((await films.shelf()).map((film) => [film.id, film]))
+export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<FilmRow[]> {
+  const byId = new Map((await films.all()).map((film) => [film.id, film]))
   const unknown = ids.find((id) => !byId.has(id))
   if (unknown !== undefined) throw notFound('video')
   return ids.map((id) => byId.get(id)!)
@@ -132,7 +132,7 @@ export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: read
 export const isComparable = (ids: readonly string[]): boolean => ids.length >= 2 && ids.length <= 6
 
 /** In the order of their ids, so that equal questions share an answer. @throws AppError unless two to six are named */
-export async function requireCompared(deps: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {
+export async function requireCompared(deps: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<FilmRow[]> {
   if (!isComparable(ids)) throw invalid('videos', `videos: must name two to six videos, and names ${ids.length}`)
   return requireFilms(deps, [...ids].sort())
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
 import { type Standing, standingOf, unusualOf } from '../library/films/comparison.ts'
-import type { FilmGrammar, FilmReads, ShelfFilm } from '../library/films/films.ts'
+import type { FilmBuild, FilmReads, FilmRow } from '../library/films/films.ts'
 import {
   MEASURE_NAMES,
   type MeasureName,
@@ -98,27 +98,27 @@ export type Within = (typeof WITHIN)[number]
 
 /** @throws AppError not_found for a video that is not public */
 export async function readFilm(deps: FilmDeps, id: string, within: Within = 'library') {
-  const [video, frames, grammar, shelf] = await Promise.all([
+  const [video, frames, build, library] = await Promise.all([
     deps.search.video(id),
     deps.search.videoFrames(id),
-    deps.films.grammar(id),
-    deps.films.shelf(),
+    deps.films.build(id),
+    deps.films.all(),
   ])
-  if (!video || !frames || !grammar) throw notFound('video')
+  if (!video || !frames || !build) throw notFound('video')
   const { author, platform, title } = video
-  const own: ShelfFilm = { id, title, author, platform, measures: grammar.measures }
-  const peers = within === 'library' ? shelf : shelf.filter((other) => other[within] === own[within])
-  return { video, frames, grammar, film: toFilm(own, { frames, grammar, peers }) }
+  const own: FilmRow = { id, title, author, platform, measures: build.measures }
+  const peers = within === 'library' ? library : library.filter((other) => other[within] === own[within])
+  return { video, frames, build, film: toFilm(own, { frames, build, peers }) }
 }
 
 /** What of its frames a film is described by. */
 export type FilmFrame = Pick<ShownFrame, 'id' | 't_sec' | 'kind' | 'shot_sec' | 'on_screen_text' | Lane>
 
 function toFilm(
-  own: ShelfFilm,
-  { frames, grammar, peers }: { frames: readonly FilmFrame[]; grammar: FilmGrammar; peers: readonly ShelfFilm[] },
+  own: FilmRow,
+  { frames, build, peers }: { frames: readonly FilmFrame[]; build: FilmBuild; peers: readonly FilmRow[] },
 ): PublicFilm {
-  const { measures, shots, picture } = grammar
+  const { measures, shots, picture } = build
   const standing = standingOf(own, peers)
   const length = lengthOf(frames, measures.duration_sec)
   const absent = MEASURE_NAMES.filter((name) => measures[name] === null)
@@ -135,7 +135,7 @@ function toFilm(
       light: picture?.arcs.luma ?? null,
       colors: picture && toColors(picture.arcs),
     },
-    transitions: countTransitions(grammar),
+    transitions: countTransitions(build),
     structure: laneOf(frames, length, 'subject').map(({ from, to, value }) => ({
       from_sec: round(from),
       to_sec: round(to),
@@ -151,7 +151,7 @@ function toFilm(
 const laneOf = (frames: readonly FilmFrame[], length: number, lane: Lane) =>
   stretchesOf(frames, length, (frame) => frame[lane])
 
-function countTransitions({ shots }: FilmGrammar): PublicFilm['transitions'] {
+function countTransitions({ shots }: FilmBuild): PublicFilm['transitions'] {
   const kinds = Map.groupBy(transitionsOf(shots), ({ kind }) => kind)
   return [...kinds]
     .map(([kind, all]) => {
@@ -188,7 +188,7 @@ function readingOf(frames: readonly FilmFrame[], length: number): PublicFilm['te
   return { share: round(Math.min(1, lasts / length)), cards: cards.length, too_fast }
 }
 
-export function toShots({ shots }: FilmGrammar, frames: readonly FilmFrame[]): z.infer<typeof ShotsAnswer> {
+export function toShots({ shots }: FilmBuild, frames: readonly FilmFrame[]): z.infer<typeof ShotsAnswer> {
   const wayInto = (n: number): z.infer<typeof way> => {
     const shot = shots[n]
     if (!shot) return { kind: 'end', length_sec: 0, through: null }
@@ -217,7 +217,7 @@ export function toShots({ shots }: FilmGrammar, frames: readonly FilmFrame[]): z
   }
 }
 
-function missingOfShots(shots: FilmGrammar['shots']): Record<string, string> {
+function missingOfShots(shots: FilmBuild['shots']): Record<string, string> {
   if (shots.length === 0) return { shots: whyMissing('shots', 0, null) }
   if (!shots.some(({ held }) => held === null)) return {}
   const why = 'The clean part of the shot has no length.'
@@ -225,7 +225,7 @@ function missingOfShots(shots: FilmGrammar['shots']): Record<string, string> {
 }
 
 /** Mean colours of the parts of a film: BT.709 in the usual range, as hex. */
-function toColors({ luma, u, v }: NonNullable<FilmGrammar['picture']>['arcs']): string[] {
+function toColors({ luma, u, v }: NonNullable<FilmBuild['picture']>['arcs']): string[] {
   return luma.map((y, n) => {
     const [light, blue, red] = [1.164 * (y - 16), u[n]! - 128, v[n]! - 128]
     const rgb = [light + 1.793 * red, light - 0.213 * blue - 0.533 * red, light + 2.112 * blue]

@@ -1,5 +1,5 @@
 import { isTooShort, type SimilarFilm, standingText, TOO_SHORT } from '../library/films/comparison.ts'
-import type { FilmGrammar } from '../library/films/films.ts'
+import type { FilmBuild } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
@@ -48,7 +48,7 @@ export function filmStrip(frames: readonly FrameDocument[], length: number): Htm
 }
 
 /** The shots with their true lengths: a gradual transition is the low part between two. */
-export function shotStrip({ shots }: FilmGrammar, length: number): Html | false {
+export function shotStrip({ shots }: FilmBuild, length: number): Html | false {
   if (shots.length === 0) return false
   const x = (ms: number) => round((ms / 1000 / length) * WIDE)
   const rects = shots.map(({ fromMs, toMs, cleanFromMs, cleanToMs, transition }, n) => {
@@ -132,7 +132,7 @@ export const measureTable = (heads: readonly (string | Html)[], rows: readonly H
 </tr></thead><tbody>${rows}</tbody></table></div>`
 
 /** All shots as a table, folded. */
-export function shotTable({ shots }: FilmGrammar): Html | false {
+export function shotTable({ shots }: FilmBuild): Html | false {
   if (shots.length === 0) return false
   const share = (value: number | null) => (value === null ? '–' : percent(value))
   const rows = shots.map(

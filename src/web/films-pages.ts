@@ -2,7 +2,7 @@ import { invalid } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
-import type { ShelfFilm } from '../library/films/films.ts'
+import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
@@ -25,7 +25,7 @@ export function filmsRouter(deps: PageDeps): Routes {
   const router = openRoutes()
   pages.add(router, '/films', { parameters: { ...filmParameters, ...LIST_PARAMETERS } }, async ({ query }) => {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
-    const found = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
+    const found = findFilms(await films.all(), { ...query, sort, order }, { after, limit: FILMS })
     const ids = found.films.map(({ id }) => id)
     const narrowed = filmsOf(query)
     for (const end of ['min', 'max'] as const)
@@ -43,7 +43,7 @@ export function filmsRouter(deps: PageDeps): Routes {
     // One after the other: a page of many films is still one search.
     const read: ReadFilm[] = []
     for (const { id } of chosen) read.push(await readFilm(deps, id))
-    return { title: 'Films compared', current: 'films', body: comparePage(read, await films.shelf()) }
+    return { title: 'Films compared', current: 'films', body: comparePage(read, await films.all()) }
   })
   return router
 }
@@ -106,11 +106,11 @@ class="hint">${author}</span>`
 }
 
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */
-function comparePage(films: readonly ReadFilm[], shelf: readonly ShelfFilm[]): Html {
+function comparePage(films: readonly ReadFilm[], library: readonly FilmRow[]): Html {
   const all = films.map(({ film }) => film)
   const own = films.map(({ film, video }) => ({ ...video, measures: film.measures }))
   const heads = own.map(({ id, title }) => html`<a href="/videos/${id}">${title}</a>`)
-  const rows = differencesOf(own, shelf).map(
+  const rows = differencesOf(own, library).map(
     ({ name, apart }) => html`<tr><th scope="row">${valueLabel(measureOf(name).label)}</th>
 ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td class="hint">${apart.toFixed(1)}</td></tr>`,
   )
@@ -124,10 +124,10 @@ ${measureTable(['Measure', ...heads, 'Apart'], rows)}</section>`
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>
 
-function overTime({ video, frames, grammar, film }: ReadFilm, all: readonly PublicFilm[]): Html {
+function overTime({ video, frames, build, film }: ReadFilm, all: readonly PublicFilm[]): Html {
   const length = lengthOf(frames, video.duration_sec)
   return html`<section class="timeline"><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
     length,
   )}</span></h2>
-${filmStrip(frames, length)}${shotStrip(grammar, length)}${curves(film, all)}</section>`
+${filmStrip(frames, length)}${shotStrip(build, length)}${curves(film, all)}</section>`
 }

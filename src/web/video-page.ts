@@ -36,9 +36,9 @@ export function videoRouter(deps: PageDeps): Routes {
     const [first] = frames
     const image = first ? { ...first, image_path: video.image_path ?? first.image_path } : undefined
     const head = openGraph(publicUrl, { title: video.title, description, path: `/videos/${id}`, image })
-    const shelf = await films.shelf()
-    const own = shelf.find((one) => one.id === id)
-    const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
+    const library = await films.all()
+    const own = library.find((one) => one.id === id)
+    const similar = own ? similarFilms(own, library, { view: 'style', limit: 6 }) : []
     const ids = similar.map((near) => near.film.id)
     const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
     const body = videoPage({ ...film, vocabulary, similar, videos, viewer })
@@ -57,7 +57,7 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
 }
 
 /** What a video does over its time. */
-function videoPage({ video, frames, vocabulary, grammar, film, similar, videos, viewer }: VideoData): Html {
+function videoPage({ video, frames, vocabulary, build, film, similar, videos, viewer }: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const { author } = video
@@ -67,7 +67,7 @@ function videoPage({ video, frames, vocabulary, grammar, film, similar, videos, 
 ${source && html` · <a href="${source}" rel="noreferrer">Watch at the source ↗</a>`}
 ${viewer === 'operator' && html` · <a href="/operator/videos/${video.id}">Edit</a>`}</p></header>
 ${figures(film)}
-${timeline(frames, length, { grammar, film })}
+${timeline(frames, length, { build, film })}
 ${techniquesUsed(frames, vocabulary)}
 <section><h2>Storyboard</h2>${storyboard(frames)}</section>
 ${similarPanel(video.id, similar, videos)}
@@ -93,15 +93,15 @@ const cardLink = ({ frame_id, t_sec, per_second }: PublicFilm['text']['too_fast'
 function timeline(
   frames: readonly FrameDocument[],
   length: number,
-  { grammar, film }: Pick<VideoData, 'grammar' | 'film'>,
+  { build, film }: Pick<VideoData, 'build' | 'film'>,
 ): Html | false {
   if (frames.length === 0) return false
   return html`<section class="timeline"><h2>Time line</h2>
 ${filmStrip(frames, length)}
-${shotStrip(grammar, length)}
+${shotStrip(build, length)}
 ${curves(film)}
 ${LANES.map((lane) => laneOf(lane, stretchesOf(frames, length, readLane(lane)), length))}
-${shotTable(grammar)}
+${shotTable(build)}
 </section>`
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { seededRandom } from '../../../test/support/seeded-random.ts'
 import type { FilmShot } from '../../vocabulary.ts'
 import { differencesOf, similarFilms, standingOf, unusualOf, type View } from './comparison.ts'
-import type { ShelfFilm } from './films.ts'
+import type { FilmRow } from './films.ts'
 import { type Measures, measureFilm, paceCurve } from './measures.ts'
 
 function cuts(seconds: readonly number[]): FilmShot[] {
@@ -17,17 +17,17 @@ function cuts(seconds: readonly number[]): FilmShot[] {
 }
 
 const total = (seconds: readonly number[]) => seconds.reduce((sum, one) => sum + one, 0)
-const filmOf = (id: string, seconds: readonly number[], picture: Partial<Measures> = {}): ShelfFilm => {
+const filmOf = (id: string, seconds: readonly number[], picture: Partial<Measures> = {}): FilmRow => {
   const measures = { ...measureFilm(cuts(seconds), total(seconds), null), ...picture }
   return { id, title: id, author: null, platform: 'web', measures }
 }
 
 test('equal films count half; a film of under ten seconds is not ranked by its shots', () => {
-  const shelf = [filmOf('a', [4, 4, 4]), filmOf('b', [4, 4, 4]), filmOf('c', [8, 8, 8]), filmOf('d', [2, 2, 2])]
-  expect(standingOf(shelf[0]!, shelf).shot_median_sec).toEqual({ n: 2, below: 0, same: 1, percentile: 0.25 })
-  expect(standingOf(shelf[3]!, shelf).shot_median_sec).toBeUndefined()
-  expect(standingOf(shelf[3]!, shelf).shots).toMatchObject({ n: 3, same: 3, percentile: 0.5 })
-  expect(unusualOf(standingOf(shelf[0]!, shelf))).toEqual([])
+  const those = [filmOf('a', [4, 4, 4]), filmOf('b', [4, 4, 4]), filmOf('c', [8, 8, 8]), filmOf('d', [2, 2, 2])]
+  expect(standingOf(those[0]!, those).shot_median_sec).toEqual({ n: 2, below: 0, same: 1, percentile: 0.25 })
+  expect(standingOf(those[3]!, those).shot_median_sec).toBeUndefined()
+  expect(standingOf(those[3]!, those).shots).toMatchObject({ n: 3, same: 3, percentile: 0.5 })
+  expect(unusualOf(standingOf(those[0]!, those))).toEqual([])
 })
 
 test('twice the speed is twice the pace', () => {
@@ -59,13 +59,13 @@ function library(count: number, seed: number) {
 function auc(view: View, change: (seconds: readonly number[]) => readonly number[]): number {
   const random = seededRandom(11)
   const films = library(60, 5)
-  const shelf = films.map(({ seconds, picture }, n) => filmOf(`film ${n}`, seconds, picture))
+  const those = films.map(({ seconds, picture }, n) => filmOf(`film ${n}`, seconds, picture))
   let [right, all] = [0, 0]
   for (const [n, { seconds, picture }] of films.entries()) {
     // What is left of a film has nearly its light and motion.
     const shifted = Object.entries(picture).map(([name, value]) => [name, value * (0.93 + 0.14 * random())])
     const copy = filmOf('copy', change(seconds), Object.fromEntries(shifted) as Partial<Measures>)
-    const near = similarFilms(copy, [...shelf, copy], { view, limit: 100 })
+    const near = similarFilms(copy, [...those, copy], { view, limit: 100 })
     const own = near.findIndex(({ film }) => film.id === `film ${n}`)
     right += near.length - 1 - own
     all += near.length - 1
@@ -83,9 +83,9 @@ test.each([
 })
 
 test('what differs most comes first, and one odd measure does not hide the others', () => {
-  const shelf = library(30, 3).map(({ seconds, picture }, n) => filmOf(String(n), seconds, picture))
+  const those = library(30, 3).map(({ seconds, picture }, n) => filmOf(String(n), seconds, picture))
   const [one, other] = [filmOf('x', [3, 3, 3, 3], { luma: 10, motion: 5 }), filmOf('y', [3, 3, 3, 3], { luma: 240 })]
-  const differences = differencesOf([one, other], shelf)
+  const differences = differencesOf([one, other], those)
   expect(differences[0]).toMatchObject({ name: 'luma' })
   expect(differences[0]!.apart).toBeLessThanOrEqual(6)
   // Only one of them has it.

@@ -1,4 +1,4 @@
-import type { ShelfFilm } from './films.ts'
+import type { FilmRow } from './films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, medianOf, round } from './measures.ts'
 
 /** Where a film stands among others by one measure. */
@@ -32,8 +32,8 @@ function comparable(measures: Measures, name: MeasureName): number | null {
 }
 
 /** Where a film stands by each measure that it has and at least one other film has. */
-export function standingOf(film: ShelfFilm, shelf: readonly ShelfFilm[]): Partial<Record<MeasureName, Standing>> {
-  const others = shelf.filter(({ id }) => id !== film.id)
+export function standingOf(film: FilmRow, library: readonly FilmRow[]): Partial<Record<MeasureName, Standing>> {
+  const others = library.filter(({ id }) => id !== film.id)
   const standing: Partial<Record<MeasureName, Standing>> = {}
   for (const name of MEASURE_NAMES) {
     const own = ranked(film.measures, name)
@@ -82,9 +82,9 @@ type Scores = Partial<Record<MeasureName, number>>
  * The distance of a film from the middle of the library in robust deviations: the median one times 1.4826, or the
  * floor. At most 3: one odd measure must not hide the others.
  */
-function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (film: ShelfFilm) => Scores {
+function scorer(library: readonly FilmRow[], names: readonly MeasureName[]): (film: FilmRow) => Scores {
   const scales = names.map((name) => {
-    const values = Float64Array.from(shelf.flatMap(({ measures }) => comparable(measures, name) ?? []))
+    const values = Float64Array.from(library.flatMap(({ measures }) => comparable(measures, name) ?? []))
     const center = medianOf(values)
     const spread = medianOf(values.map((value) => Math.abs(value - center)))
     return { name, center, deviation: Math.max(1.4826 * spread, measureOf(name).floor) }
@@ -100,7 +100,7 @@ function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (fi
 }
 
 export interface SimilarFilm {
-  film: ShelfFilm
+  film: FilmRow
   /** In robust deviations; 0 is the same. */
   distance: number
   /** The measures that say why: those that both have unlike the rest of the library, and alike. */
@@ -112,15 +112,15 @@ const LEAST_COMMON = 3
 
 /** The films nearest to one, nearest first. */
 export function similarFilms(
-  film: ShelfFilm,
-  shelf: readonly ShelfFilm[],
+  film: FilmRow,
+  library: readonly FilmRow[],
   { view, limit }: { view: View; limit: number },
 ): SimilarFilm[] {
   const ofView = MEASURE_NAMES.filter((name) => measureOf(name).view === view)
-  const score = scorer(shelf, ofView)
+  const score = scorer(library, ofView)
   const own = score(film)
   const names = ofView.filter((name) => own[name] !== undefined)
-  return shelf
+  return library
     .flatMap((other) => {
       if (other.id === film.id) return []
       const theirs = score(other)
@@ -138,10 +138,10 @@ export function similarFilms(
 
 /** The measures in which some films differ most, in robust deviations of the library. */
 export function differencesOf(
-  films: readonly ShelfFilm[],
-  shelf: readonly ShelfFilm[],
+  films: readonly FilmRow[],
+  library: readonly FilmRow[],
 ): { name: MeasureName; apart: number }[] {
-  const scores = films.map(scorer(shelf, MEASURE_NAMES))
+  const scores = films.map(scorer(library, MEASURE_NAMES))
   return MEASURE_NAMES.flatMap((name) => {
     const known = scores.flatMap((score) => score[name] ?? [])
     return known.length < 2 ? [] : { name, apart: round(Math.max(...known) - Math.min(...known)) }

@@ -5,7 +5,7 @@ import type { Extraction } from '../../video/extract/extract.ts'
 import type { FilmPicture, FilmShot, Platform } from '../../vocabulary.ts'
 import { type Measures, measureFilm } from './measures.ts'
 
-/** Replaces the shots of a video, and its grammar. */
+/** Replaces the shots of a video, and its measures. */
 export async function recordFilm(
   tx: Tx,
   videoId: string,
@@ -24,7 +24,7 @@ export async function recordFilm(
     .onConflictDoUpdate({ target: films.videoId, set: film })
 }
 
-export interface FilmGrammar {
+export interface FilmBuild {
   shots: readonly FilmShot[]
   measures: Measures
   /** Null where none was measured. */
@@ -32,7 +32,7 @@ export interface FilmGrammar {
 }
 
 /** How a public film is built; undefined where there is none. */
-export async function loadGrammar(db: DbOrTx, videoId: string): Promise<FilmGrammar | undefined> {
+export async function loadBuild(db: DbOrTx, videoId: string): Promise<FilmBuild | undefined> {
   const [row] = await db
     .select({ durationSec: videos.durationSec, film: films })
     .from(videos)
@@ -46,7 +46,7 @@ export async function loadGrammar(db: DbOrTx, videoId: string): Promise<FilmGram
 }
 
 /** A film of the library with what others are compared by. */
-export interface ShelfFilm {
+export interface FilmRow {
   id: string
   title: string
   author: string | null
@@ -55,7 +55,7 @@ export interface ShelfFilm {
 }
 
 /** Every public film whose shots are known. */
-export async function loadShelf(db: DbOrTx): Promise<ShelfFilm[]> {
+export async function loadFilmRows(db: DbOrTx): Promise<FilmRow[]> {
   const { id, title, author, platform } = videos
   const rows = await db
     .select({ id, title, author, platform, measures: films.measures })
@@ -63,13 +63,13 @@ export async function loadShelf(db: DbOrTx): Promise<ShelfFilm[]> {
     .innerJoin(films, eq(films.videoId, videos.id))
     .where(isNotNull(videos.firstReadyAt))
     .orderBy(videos.id)
-  return rows as ShelfFilm[]
+  return rows as FilmRow[]
 }
 
-/** How readers get at films. The shelf is loaded once for each version of the library. */
+/** How readers get at films. All are loaded once for each version of the library. */
 export interface FilmReads {
-  grammar(videoId: string): Promise<FilmGrammar | undefined>
-  shelf(): Promise<readonly ShelfFilm[]>
+  build(videoId: string): Promise<FilmBuild | undefined>
+  all(): Promise<readonly FilmRow[]>
 }
 
 /** What a public video's file says of its pictures and shots. */

@@ -70,7 +70,7 @@ export function shortNumber(value: number): number {
   return Math.round(value * digits) / digits
 }
 
-/** The grammar of a film. `picture` is null where none was measured. */
+/** What is measured of a film. `picture` is null where none was measured. */
 export function measureFilm(shots: readonly FilmShot[], durationSec: number, picture: FilmPicture | null): Measures {
   const seconds = shots.map(({ fromMs, toMs }) => (toMs - fromMs) / 1000).filter((length) => length > 0)
   const gradual = transitionsOf(shots).filter(({ sec }) => sec > 0)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
-import type { ShelfFilm } from '../../library/films/films.ts'
+import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
@@ -18,7 +18,7 @@ export function filmTools(deps: LibraryToolDeps): Tool[] {
 
 const reads = { annotations: READS, points: POINTS.search, scope: 'any', cacheable: true } as const
 const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
-const refOf = ({ id, title, author, measures }: ShelfFilm): z.infer<typeof FilmRef> => ({ id, title, author, measures })
+const refOf = ({ id, title, author, measures }: FilmRow): z.infer<typeof FilmRef> => ({ id, title, author, measures })
 
 /** Lines of a film's structure: a longer one would fill a context window. */
 const MOST_PARTS = 16
@@ -113,7 +113,7 @@ function compareFilms(deps: LibraryToolDeps): Tool {
     async run(args) {
       const ids = new Set(await Promise.all(args.video_id.map((given) => videoIdOf(deps, given))))
       const films = await requireFilms(deps, [...ids])
-      const differences = differencesOf(films, await deps.films.shelf()).map(({ name, apart }) => ({
+      const differences = differencesOf(films, await deps.films.all()).map(({ name, apart }) => ({
         measure: name,
         apart,
       }))
@@ -130,12 +130,12 @@ function compareFilms(deps: LibraryToolDeps): Tool {
   })
 }
 
-function shownValue({ measures }: ShelfFilm, name: MeasureName): string {
+function shownValue({ measures }: FilmRow, name: MeasureName): string {
   const value = measures[name]
   return value === null ? '?' : measureText(name, value)
 }
 
-function titleOf({ id, title, author, measures }: ShelfFilm): string {
+function titleOf({ id, title, author, measures }: FilmRow): string {
   return `${id} ${quote(title, 100)}${author ? ` by ${quote(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
 }
 
@@ -163,12 +163,12 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
       next_cursor: z.string().nullable(),
     }),
     async run(args) {
-      const shelf = await deps.films.shelf()
+      const library = await deps.films.all()
       const { limit, cursor: after, sort, order, author, min, max, like, by: view } = args
       if (like !== undefined) return similarTo(deps, like, { view, limit })
       const brand = await spellBrands(deps.search, author === undefined ? [] : [author])
       const query = { sort, order, author: brand.names[0], min, max }
-      const find = async () => findFilms(shelf, query, { after, limit })
+      const find = async () => findFilms(library, query, { after, limit })
       const { films, total, without, next } = await withCursorNamed(after, find())
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
@@ -184,9 +184,9 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
 }
 
 async function similarTo(deps: LibraryToolDeps, given: string, options: Parameters<typeof similarFilms>[2]) {
-  const shelf = await deps.films.shelf()
+  const library = await deps.films.all()
   const [film] = await requireFilms(deps, [await videoIdOf(deps, given)])
-  const near = similarFilms(film!, shelf, options)
+  const near = similarFilms(film!, library, options)
   const lines = near.map((one) => {
     const why = one.why.map((name) => `${measureOf(name).label} ${shownValue(one.film, name)}`)
     return `${titleOf(one.film)}: ${number(one.distance)} away; ${why.join(', ')}`
