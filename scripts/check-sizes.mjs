@@ -46,7 +46,7 @@ const CEILINGS = {
   'src/workers': 1_732,
   'TypeScript of src': 57_191,
   'text of src': 65_016,
-  tests: 40_086,
+  tests: 40_083,
   bench: 6_012,
   'words of docs': 20_973,
   'words of decisions': 6_778,

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
-import { expectedCostOfFrames, openBooks } from '../library/annotator/vision-spending.ts'
+import { expectedCostOfFrames, openLedger } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -161,7 +161,7 @@ async function previewVideo(
   const { annotations: answers, calls } = await annotator.annotate(toContext(video), asked, {
     signal: new AbortController().signal,
     techniques: vocabulary.active.map(toTerm),
-    books: rules && openBooks(db, rules, videoId),
+    ledger: rules && openLedger(db, rules, videoId),
   })
   for (const call of calls) {
     preview.calls++

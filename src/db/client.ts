@@ -136,7 +136,7 @@ export function isConnectionLoss(error: unknown): boolean {
 export const MIGRATION_LOCK = 7_310_001
 /** Held by a backup, and shared by what removes files from the media store. */
 export const MEDIA_REMOVAL_LOCK = 7_310_003
-/** Held while a paid call is booked, so that two cannot spend the same rest of a budget. */
+/** Held while a paid call is reserved, so that two cannot spend the same rest of a budget. */
 export const VISION_BOOKS_LOCK = 7_310_005
 
 /** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError unavailable */

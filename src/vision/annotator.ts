@@ -92,20 +92,20 @@ export interface AnnotatorCall {
   outcome: 'ok' | 'repaired' | 'refused' | 'failed'
 }
 
-/** The books of paid calls. Every call is booked before it is sent, so that all processes count it. */
-export interface CallBooks {
+/** The ledger of paid calls. Every call is reserved before it is sent, so that all processes count it. */
+export interface Ledger {
   /**
-   * Books a call at its expected cost.
+   * Reserves a call at its expected cost.
    * @throws AnnotatorUnavailable while no call may be paid for, VideoBudgetSpent when none may for this video
    */
-  reserve(frameCount: number): Promise<BookedCall>
+  reserve(frameCount: number): Promise<ReservedCall>
 }
 
-/** A call in the books. Neither settled nor released, it stays there at its expected cost. */
-export interface BookedCall {
+/** A call in the ledger. Neither settled nor released, it stays there at its expected cost. */
+export interface ReservedCall {
   /** Replaces the expected cost by the real one. */
   settle(call: AnnotatorCall): Promise<void>
-  /** Takes the call out of the books: the endpoint has done nothing for it. */
+  /** Takes the call out of the ledger: the endpoint has done nothing for it. */
   release(): Promise<void>
 }
 
@@ -127,15 +127,15 @@ export interface AnnotateOptions {
   /** Ends the run: no further call starts. */
   signal: AbortSignal
   /**
-   * Aborts calls in flight (default: `signal`). Their answers are lost, and they stay in the books at their expected
+   * Aborts calls in flight (default: `signal`). Their answers are lost, and they stay in the ledger at their expected
    * cost.
    */
   abortCalls?: AbortSignal
   techniques: readonly TechniqueTerm[]
   /** Gets each annotation as soon as it is known, so that a paid answer is stored before the next call starts. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
-  /** Without them calls are not booked. */
-  books?: CallBooks | undefined
+  /** Without them calls are not reserved. */
+  ledger?: Ledger | undefined
 }
 
 /**

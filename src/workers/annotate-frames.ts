@@ -2,7 +2,7 @@ import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/active-annotator.ts'
-import { openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
+import { openLedger, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
@@ -100,7 +100,7 @@ async function describe(
       if (!(await record([annotation]))) watch.stopNow()
       stored.add(annotation.frameId)
     },
-    books: spending && openBooks(db, spending, video.id),
+    ledger: spending && openLedger(db, spending, video.id),
   })
   faultPoint('annotate-answered')
   await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost.map(imageMissing)])

@@ -9,7 +9,7 @@ import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
-import { openBooks } from '../../src/library/annotator/vision-spending.ts'
+import { openLedger } from '../../src/library/annotator/vision-spending.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
@@ -108,7 +108,7 @@ async function cutIntoShots(db: Db, id: string): Promise<void> {
 }
 
 async function payForModel(db: Db, { id, frameIds }: { id: string; frameIds: string[] }): Promise<void> {
-  const call = await openBooks(db, RULES, id).reserve(1)
+  const call = await openLedger(db, RULES, id).reserve(1)
   const usage = { inputTokens: 900, cachedTokens: 0, outputTokens: 90, costUsd: 0.001, durationMs: 700 }
   await call.settle({ model: RULES.model, frameIds: frameIds.slice(0, 1), ...usage, outcome: 'ok' })
   const key = { imageSha256: 'a'.repeat(64), model: RULES.model, promptVersion: 'p1' }

@@ -63,7 +63,7 @@ test('a stopping worker waits for the answer it has paid for', async () => {
   expect((await outcomes()).map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
 })
 
-test('one that cannot wait so long leaves the call in the books at its expected cost', async () => {
+test('one that cannot wait so long leaves the call in the ledger at its expected cost', async () => {
   const { endpoint, work } = await open({ plan: () => 'hang' }, { VISION_BUDGET_DAY: '1' })
   await service.stores.db.execute(
     sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at)

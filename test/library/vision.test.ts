@@ -28,42 +28,38 @@ async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = 
   return opened.endpoint
 }
 
-test(
-  'a configured model describes every frame over the measured facts; ' +
-    'tokens and cost are in the books and shown per video',
-  async () => {
-    const endpoint = await open({}, { VISION_REASONING_EFFORT: 'low' })
-    const video = await addVideo(service, 5)
-    await service.drain()
-    expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-    const { json } = await service.get(`/api/videos/${video}/frames`)
-    for (const frame of json.frames)
-      expect(frame).toMatchObject({
-        subject: 'ui',
-        technique: 'screen-walkthrough',
-        annotation: { model: 'fake-vl', confidence: { subject: 0.9 } },
-      })
-    for (const row of await frameRows(service, video)) {
-      expect(row.subject_provenance).toMatchObject({ source: 'model', by: expect.stringContaining('fake-vl') })
-      expect(row.tone_provenance).toMatchObject({ source: 'measured' })
-    }
-    const report = await service.call('GET', `/api/videos/${video}/status`)
-    const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
-    expect(calls).toBe(endpoint.calls.length)
-    expect(endpoint.calls[0]!.body.reasoning_effort).toBe('low')
-    expect(input_tokens).toBeGreaterThan(2_000)
-    expect(output_tokens).toBeGreaterThan(0)
-    expect(cost_usd).toBeGreaterThan(0)
+test('a configured model describes frames over the measured facts; tokens and cost are shown per video', async () => {
+  const endpoint = await open({}, { VISION_REASONING_EFFORT: 'low' })
+  const video = await addVideo(service, 5)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { json } = await service.get(`/api/videos/${video}/frames`)
+  for (const frame of json.frames)
+    expect(frame).toMatchObject({
+      subject: 'ui',
+      technique: 'screen-walkthrough',
+      annotation: { model: 'fake-vl', confidence: { subject: 0.9 } },
+    })
+  for (const row of await frameRows(service, video)) {
+    expect(row.subject_provenance).toMatchObject({ source: 'model', by: expect.stringContaining('fake-vl') })
+    expect(row.tone_provenance).toMatchObject({ source: 'measured' })
+  }
+  const report = await service.call('GET', `/api/videos/${video}/status`)
+  const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
+  expect(calls).toBe(endpoint.calls.length)
+  expect(endpoint.calls[0]!.body.reasoning_effort).toBe('low')
+  expect(input_tokens).toBeGreaterThan(2_000)
+  expect(output_tokens).toBeGreaterThan(0)
+  expect(cost_usd).toBeGreaterThan(0)
 
-    // The same images in a new row are answered from the cache.
-    await deleteVideo(service.stores.db, video)
-    const again = await addVideo(service, 5)
-    await service.drain()
-    expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
-    expect(endpoint.calls.length).toBe(calls)
-    expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
-  },
-)
+  // The same images in a new row are answered from the cache.
+  await deleteVideo(service.stores.db, video)
+  const again = await addVideo(service, 5)
+  await service.drain()
+  expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
+  expect(endpoint.calls.length).toBe(calls)
+  expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
+})
 
 test('answers are forgotten when their pictures have been gone for a month, and not before', async () => {
   await open()
@@ -179,7 +175,8 @@ test('without a budget such an endpoint may serve', async () => {
 })
 
 test(
-  'a video deleted while a call for it runs: ' + 'however long it takes, the call is in the books, and none follows it',
+  'a video deleted while a call for it runs: ' +
+    'however long it takes, the call is in the ledger, and none follows it',
   async () => {
     // It outlasts several checks of the revision, and leaves out frames that would be asked about again.
     const endpoint = await open({ delayMs: 2_500, plan: () => 'missing-frames' })

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import {
   type AnnotatorCall,
   AnnotatorUnavailable,
-  type CallBooks,
   type FrameAnnotation,
   type FrameToAnnotate,
+  type Ledger,
 } from '../../src/vision/annotator.ts'
 import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
@@ -18,7 +18,7 @@ test('cost is told from the price', async () => {
   expect(told[0]?.costUsd).toBeCloseTo((2500 * 1 + 180 * 10) / 1e6, 9)
 })
 
-test('books that cannot be written fail the run, but not before the answers were handed over', async () => {
+test('a ledger that cannot be written fails the run, but not before the answers were handed over', async () => {
   await using run = await start()
   const handed: string[] = []
   const running = run.annotate(await toFrames(2), {
@@ -29,11 +29,11 @@ test('books that cannot be written fail the run, but not before the answers were
   expect(handed).toEqual(['frame-0', 'frame-1'])
 })
 
-test('a call is booked before it is sent, and taken back when the endpoint did nothing for it', async () => {
+test('a call is reserved before it is sent, and taken back when the endpoint did nothing for it', async () => {
   const told: string[] = []
-  const books: CallBooks = {
+  const ledger: Ledger = {
     async reserve(frames) {
-      told.push(`booked ${frames}, ${run.endpoint.calls.length} sent`)
+      told.push(`reserved ${frames}, ${run.endpoint.calls.length} sent`)
       return {
         settle: async ({ outcome }) => void told.push(outcome),
         release: async () => void told.push('taken back'),
@@ -41,21 +41,21 @@ test('a call is booked before it is sent, and taken back when the endpoint did n
     },
   }
   await using run = await start({ plan: (call) => (call === 0 ? 'rate-limited' : 'well') })
-  await expect(run.annotate(await toFrames(2), { books })).rejects.toMatchObject({ code: 'rate_limited' })
+  await expect(run.annotate(await toFrames(2), { ledger })).rejects.toMatchObject({ code: 'rate_limited' })
   const frames = await toFrames(2)
-  // Until the pause that the endpoint asked for is over, a run is refused before it books anything.
+  // Until the pause that the endpoint asked for is over, a run is refused before it reserves anything.
   await until(() =>
-    run.annotate(frames, { books }).then(
+    run.annotate(frames, { ledger }).then(
       () => true,
       () => false,
     ),
   )
-  expect(told).toEqual(['booked 2, 0 sent', 'taken back', 'booked 2, 1 sent', 'ok'])
+  expect(told).toEqual(['reserved 2, 0 sent', 'taken back', 'reserved 2, 1 sent', 'ok'])
 })
 
-test('a call that is aborted stays in the books: it may have to be paid', async () => {
+test('a call that is aborted stays in the ledger: it may have to be paid', async () => {
   const told: string[] = []
-  const books: CallBooks = {
+  const ledger: Ledger = {
     reserve: async () => ({
       settle: async () => void told.push('settled'),
       release: async () => void told.push('taken back'),
@@ -63,7 +63,7 @@ test('a call that is aborted stays in the books: it may have to be paid', async 
   }
   await using run = await start({ plan: () => 'hang' })
   const stop = new AbortController()
-  const running = run.annotator.annotate(video, await toFrames(1), { signal: stop.signal, techniques: [], books })
+  const running = run.annotator.annotate(video, await toFrames(1), { signal: stop.signal, techniques: [], ledger })
   await until(() => run.endpoint.calls.length === 1)
   stop.abort(new Error('stopped'))
   await expect(running).rejects.toThrow('stopped')

@@ -1,5 +1,5 @@
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
-import type { AnnotatorCall, CallBooks, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
+import type { AnnotatorCall, FrameAnnotation, FrameToAnnotate, Ledger } from '../../src/vision/annotator.ts'
 import { type ModelAnnotatorOptions, openModelAnnotator } from '../../src/vision/model/model-annotator.ts'
 import {
   type Behaviour,
@@ -20,11 +20,11 @@ export const toFrames = (count: number) => Promise.all(Array.from({ length: coun
 interface Hooks {
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
   onCall?: (call: AnnotatorCall) => Promise<void>
-  books?: CallBooks
+  ledger?: Ledger
 }
 
-/** Books that take every call and hand over those that are settled. */
-function booksThat(settle: (call: AnnotatorCall) => Promise<void>): CallBooks {
+/** A ledger that takes every call and hands over those that are settled. */
+function ledgerThat(settle: (call: AnnotatorCall) => Promise<void>): Ledger {
   return { reserve: async () => ({ settle, release: async () => undefined }) }
 }
 
@@ -41,13 +41,13 @@ export async function start(fake: FakeVisionOptions = {}, options: Partial<Model
   })
   const annotate = (
     frames: FrameToAnnotate[],
-    { onAnnotated, onCall, books = onCall && booksThat(onCall) }: Hooks = {},
+    { onAnnotated, onCall, ledger = onCall && ledgerThat(onCall) }: Hooks = {},
   ) =>
     annotator.annotate(video, frames, {
       signal: AbortSignal.timeout(180_000),
       techniques: TECHNIQUE_SEED,
       ...(onAnnotated ? { onAnnotated } : {}),
-      ...(books ? { books } : {}),
+      ...(ledger ? { ledger } : {}),
     })
   return { endpoint, annotator, annotate, [Symbol.asyncDispose]: () => endpoint[Symbol.asyncDispose]() }
 }

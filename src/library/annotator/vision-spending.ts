@@ -4,7 +4,7 @@ import { type Db, type DbOrTx, VISION_BOOKS_LOCK } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
-import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
+import { type AnnotatorCall, AnnotatorUnavailable, type Ledger, VideoBudgetSpent } from '../../vision/annotator.ts'
 import { MEASURED } from '../../vision/measured/identity.ts'
 
 /** The model that is paid, its prices per million tokens, and the budgets, in US dollars. */
@@ -20,11 +20,11 @@ const BUDGET_WAIT_MS = 10 * 60_000
 const TOKENS_GUESSED = { base: 2_500, picture: 1_000, answer: 250 }
 
 /**
- * The books of one video's calls. Each call reserves its expected cost before it is sent and until its real cost is
+ * The ledger of one video's calls. Each call reserves its expected cost before it is sent and until its real cost is
  * known, across all processes. So concurrent calls cannot each spend the rest of a budget. A call without an answer
  * keeps its reservation, because it may be charged.
  */
-export function openBooks(db: Db, rules: SpendingRules, videoId: string): CallBooks {
+export function openLedger(db: Db, rules: SpendingRules, videoId: string): Ledger {
   return {
     async reserve(frameCount) {
       const id = await reserveCall(db, rules, { videoId, frames: frameCount })
@@ -50,7 +50,7 @@ async function reserveCall(
     const [row] = await tx
       .insert(visionCalls)
       .values({
-        // Null when the video was deleted in the meantime. The call is still booked.
+        // Null when the video was deleted in the meantime. The call is still reserved.
         videoId: sql`(select id from videos where id = ${videoId} for key share)`,
         model: rules.model,
         frames,

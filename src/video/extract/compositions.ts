@@ -1,6 +1,6 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { compareEdges, countEdges, isBlank } from '../shots/compare.ts'
-import { changedBlocks, HELD_MS, isBrief, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
+import { changedBlocks, HELD_MS, hasFlatGround, isBrief, isHalt, LIMITS, relate } from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
 
 /**
@@ -79,7 +79,7 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
   const isQuiet = step <= LIMITS.quiet
   const isCalm = finder.liveliest >= LIMITS.lively && step <= Math.min(LIMITS.calm, LIMITS.calmShare * finder.liveliest)
-  if (before && (isQuiet || (isCalm && isDrawn(still.features)))) {
+  if (before && (isQuiet || (isCalm && hasFlatGround(still.features)))) {
     addToRest(finder, { before, still, isQuiet })
     return
   }

@@ -124,7 +124,7 @@ export function changedBlocks(
 }
 
 /** Whether most of the picture is flat, as a drawn ground is. */
-export function isDrawn({ picture }: Pick<FrameFeatures, 'picture'>): boolean {
+export function hasFlatGround({ picture }: Pick<FrameFeatures, 'picture'>): boolean {
   let flat = 0
   for (let i = 0; i < picture.length - 161; i++)
     if (Math.abs(picture[i + 1]! - picture[i]!) <= 2 && Math.abs(picture[i + 160]! - picture[i]!) <= 2) flat++

@@ -9,7 +9,7 @@ import {
   holdsStill,
   takeFullest,
 } from './compositions.ts'
-import { HELD_MS, isBrief, isDrawn } from './drawn-pictures.ts'
+import { HELD_MS, hasFlatGround, isBrief } from './drawn-pictures.ts'
 import { changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
 
 /**
@@ -137,7 +137,7 @@ function seeCompositions(shot: PickedShot, state: PickState): boolean {
     if (shot.nature === 'camera') return false
     shot.seenToMs = candidate.tMs
     shot.judged.all++
-    if (isDrawn(candidate.features)) shot.judged.drawn++
+    if (hasFlatGround(candidate.features)) shot.judged.drawn++
     addStill(shot.compositions, candidate)
     keepRestless(shot, state)
   }

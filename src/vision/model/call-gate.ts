@@ -1,4 +1,4 @@
-import { AnnotatorUnavailable, type BookedCall } from '../annotator.ts'
+import { AnnotatorUnavailable, type ReservedCall } from '../annotator.ts'
 import { type ParsedAnswer, parseAnswer } from './answer.ts'
 import type { Endpoint, ModelReply, ModelRequest } from './endpoint.ts'
 import { misconfigured } from './endpoint-error.ts'
@@ -16,10 +16,10 @@ interface Call {
   signal: AbortSignal
   /** Aborts the call in flight. */
   abortCalls: AbortSignal
-  /** Books the call, once the limiter lets it through. @throws when it must not be paid for */
-  reserve(): Promise<BookedCall | undefined>
+  /** Reserves the call, once the limiter lets it through. @throws when it must not be paid for */
+  reserve(): Promise<ReservedCall | undefined>
   /** Records what the call cost. */
-  record(booked: BookedCall | undefined, reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>
+  record(reserved: ReservedCall | undefined, reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>
 }
 
 export interface CallResult {
@@ -29,7 +29,7 @@ export interface CallResult {
   recorded: Promise<void>
 }
 
-/** Lets calls through to the endpoint: limiter, books and breaker, and one shared pause while it is unavailable. */
+/** Lets calls through to the endpoint: limiter, ledger and breaker, and one shared pause while it is unavailable. */
 export function openCallGate({
   endpoint,
   limiter,
@@ -86,11 +86,11 @@ export function openCallGate({
     /** One call within the limits. */
     async ask(call: Call): Promise<CallResult> {
       const { release } = await limiter.acquire(call.signal)
-      let booked: BookedCall | undefined
+      let reserved: ReservedCall | undefined
       let sent = false
       try {
         checkAvailable()
-        booked = await call.reserve()
+        reserved = await call.reserve()
         call.signal.throwIfAborted()
         enterBreaker()
         const start = performance.now()
@@ -99,13 +99,13 @@ export function openCallGate({
         const durationMs = Math.round(performance.now() - start)
         const parsed = parseAnswer(reply.kind === 'text' ? reply.text : '')
         endpoint.learn(reply, parsed.frames.length > 0)
-        const recorded = call.record(booked, reply, parsed, durationMs).finally(release)
+        const recorded = call.record(reserved, reply, parsed, durationMs).finally(release)
         // Awaited after the answers are handed over: a failure to record must not lose what was paid for.
         recorded.catch(() => {})
         return { reply, parsed, recorded }
       } catch (error) {
         // A call that was aborted may have to be paid for. What cannot be taken back stays at its expected cost.
-        if (!sent || error instanceof AnnotatorUnavailable) await booked?.release().catch(() => {})
+        if (!sent || error instanceof AnnotatorUnavailable) await reserved?.release().catch(() => {})
         release()
         throw error
       }

@@ -62,7 +62,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const signal = AbortSignal.any([runOptions.signal, closing.signal])
     const abortCalls = AbortSignal.any([runOptions.abortCalls ?? runOptions.signal, closing.signal])
     signal.throwIfAborted()
-    const { techniques, books } = runOptions
+    const { techniques, ledger } = runOptions
     const calls: AnnotatorCall[] = []
     const cache = openRunCache(options, techniques)
     const twins = await findTwins(frames)
@@ -82,14 +82,14 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
           frameCount: asked.length,
           signal,
           abortCalls,
-          reserve: async () => books?.reserve(asked.length),
-          async record(booked, reply, { frames: found }, durationMs) {
+          reserve: async () => ledger?.reserve(asked.length),
+          async record(reserved, reply, { frames: found }, durationMs) {
             const failure = reply.kind === 'refused' ? 'refused' : 'failed'
             const outcome = found.length > 0 ? success : failure
             const frameIds = asked.map(({ frame }) => frame.id)
             const call = { model: options.model, frameIds, ...reply.usage, durationMs, outcome }
             calls.push(call)
-            await booked?.settle(call)
+            await reserved?.settle(call)
           },
         }),
     }
