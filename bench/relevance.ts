@@ -7,7 +7,8 @@ import type { LibrarySearch } from '../src/search/library-search.ts'
 import { mirrorState } from '../src/search/meilisearch/client.ts'
 import { openMeiliSearch } from '../src/search/meilisearch/search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
-import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { openSearch } from '../src/search/open-search.ts'
+import { openReadModel } from '../src/search/postgres/search.ts'
 import { seedVideo } from '../test/support/seed.ts'
 import { type About, optionsOf } from './support/bench.ts'
 import { JUDGED_FRAMES, JUDGED_QUERIES } from './support/judged.ts'
@@ -139,17 +140,15 @@ const withIds =
 
 /** Brings every engine up to the library and asks it. */
 function openJudge(db: Db, note: Note): (kind: Score['kind'], judged: readonly Judged[]) => Promise<void> {
-  const reads = openPostgresSearch(db.$client)
-  const engines: Record<string, LibrarySearch> = { postgres: reads }
+  const reads = openReadModel(db.$client)
+  const engines: Record<string, LibrarySearch> = { postgres: openSearch({ reads }) }
   const { meili } = parseConfig(process.env)
   const options = meili && { ...meili, prefix: 'bench_relevance' }
   const sink = options && openMeiliSink(options)
   if (options)
-    engines.meilisearch = openMeiliSearch({
-      ...options,
+    engines.meilisearch = openSearch({
       reads,
-      mirror: () => mirrorState(db),
-      timeoutMs: 30_000,
+      replica: openMeiliSearch({ ...options, ...reads, mirror: () => mirrorState(db), timeoutMs: 30_000 }),
     })
   return async (kind, judged) => {
     await rebuildSearch({ db, deepLink: () => null })

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { FrameQuery, LibrarySearch } from '../src/search/library-search.ts'
-import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { openSearch } from '../src/search/open-search.ts'
+import { openReadModel } from '../src/search/postgres/search.ts'
 import { type About, inTurns, millisecondsOf, optionsOf } from './support/bench.ts'
 import { compareWithMeilisearch, KINDS, measureCold } from './support/cold-costs.ts'
 import { openMirror } from './support/mirror.ts'
@@ -43,7 +44,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   const { db, settings } = stores
   const pool = db.$client
   await makePlainTable(pool)
-  const search = openPostgresSearch(pool)
+  const search = openSearch({ reads: openReadModel(pool) })
   const figures: Record<string, { ours_ms: number; bare_ms?: number; ratio?: number }> = {}
   for (const one of casesOf(search, Math.ceil(frames / 120)))
     figures[one.name] = await measure(pool, one, values.rounds)

@@ -53,7 +53,7 @@ const HELD_BY = {
 
   'src/search': ['contract/examples', 'contract/spec-frames', 'mcp/tools', 'projections/search', 'search'],
   'src/search/open-search.ts': ['contract/caching', 'contract/slow-engine'],
-  'src/search/circuit-breaker.ts': ['contract/caching', 'contract/slow-engine'],
+  'src/search/breaker.ts': ['contract/caching', 'contract/slow-engine'],
   'src/search/meilisearch': ['contract/slow-engine'],
   'src/search/postgres/sequences.ts': ['library/sequences'],
   'src/projections': ['projections', 'search'],

@@ -66,7 +66,7 @@ export const frameEndpoints = [
     },
     async ({ search, publicUrl }: ReadDeps, { query: values }) => {
       const query = toFrameQuery(values)
-      const found = await search.frames(query)
+      const found = await search.frames({ ...query, asker: 'programs' })
       const view = viewOf(publicUrl, values)
       return {
         page: query.page,

@@ -50,7 +50,7 @@ export const searchEndpoints = [
       cost: { points: POINTS.search },
     },
     async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
-      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
+      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'programs' })
       return {
         videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
         frames: groups.frames.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))),

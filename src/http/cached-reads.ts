@@ -81,21 +81,16 @@ export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits 
     sizeCalculation: (_, url) => url.length + 128,
   })
 
-  /**
-   * Sends a read, or 304. A missing version means that the engine changed meanwhile: then no cache may keep the answer.
-   */
+  /** Sends a read, or 304. */
   function send(
     req: Request,
     res: Response,
     name: string,
     { value, version }: Versioned<CompressibleBody>,
   ): void | Promise<void> {
-    if (version === undefined) res.setHeader('Cache-Control', 'no-store')
-    else {
-      const etag = tagOf(version, name)
-      if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
-      setKept(res, etag)
-    }
+    const etag = tagOf(version, name)
+    if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
+    setKept(res, etag)
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 

@@ -3,76 +3,52 @@ import { LRUCache } from 'lru-cache'
 import { openAdmission } from '../db/client.ts'
 import { CompressibleBody } from './response-body.ts'
 
-/** What the caches ask of the search: the version of the read model, and whether the engine changed. */
-export interface VersionSource {
-  version(): Promise<string>
-  /** Grows whenever another engine answers. Absent: there is one engine. */
-  engineEpoch?(): number
-  /** While another engine answers: the version that the first one's answers have now. */
-  firstVersion?(): Promise<string | undefined>
-}
-
-/** The version of the read model as one process believes it. */
-export interface ReadModelVersion {
-  /** The known version while it is younger than its lifetime; else one look-up serves all callers. */
-  current(): string | Promise<string>
-  /**
-   * The version under which answers of the first engine hold, as it was last seen. They hold while another engine
-   * answers too: an engine that is late once must not make every kept answer cold. Undefined until it was seen.
-   */
-  first(): string | undefined
-  epoch(): number
-}
+/** The version of the library as one process believes it: while it is young, else one look-up serves all callers. */
+export type ReadModelVersion = () => string | Promise<string>
 
 /** For this many more lifetimes a version is still returned while the next look-up runs. */
 const STALE_LIFETIMES = 5
 
 /**
- * Looks up the version at most every `ttlMs`, and again as soon as another engine answers. While a look-up runs, the
+ * Looks up the version at most every `ttlMs`. While a look-up runs, the
  * last version is returned for STALE_LIFETIMES: readers of cached answers never wait for the database. A process may
  * therefore lag by six lifetimes, far below the five minutes of an edge cache.
  */
 export function openReadModelVersion(
-  source: VersionSource,
+  source: { version(): Promise<string> },
   { ttlMs = 1_000, clock = () => performance.now() } = {},
 ): ReadModelVersion {
-  let known: { version: string; first: string; untilMs: number; epoch: number } | undefined
-  let looking: { version: Promise<string>; epoch: number } | undefined
-  const epoch = () => source.engineEpoch?.() ?? 0
+  let known: { version: string; untilMs: number } | undefined
+  let looking: Promise<string> | undefined
 
-  function look(now: number): Promise<string> {
-    const version = Promise.all([source.version(), source.firstVersion?.()])
-      .then(([value, first = value]) => {
-        known = { version: value, first, untilMs: clock() + ttlMs, epoch: now }
-        return value
+  function look(): Promise<string> {
+    looking ??= source
+      .version()
+      .then((version) => {
+        known = { version, untilMs: clock() + ttlMs }
+        return version
       })
       .finally(() => {
-        if (looking?.version === version) looking = undefined
+        looking = undefined
       })
-    looking = { version, epoch: now }
-    return version
+    return looking
   }
 
-  return {
-    epoch,
-    first: () => (known && clock() < known.untilMs + ttlMs * STALE_LIFETIMES ? known.first : undefined),
-    current() {
-      const now = epoch()
-      const lateMs = known?.epoch === now ? clock() - known.untilMs : Number.POSITIVE_INFINITY
-      if (lateMs < 0) return known!.version
-      const version = looking?.epoch === now ? looking.version : look(now)
-      if (lateMs >= ttlMs * STALE_LIFETIMES) return version
-      // This caller does not wait. Callers that wait see the error.
-      version.catch(() => undefined)
-      return known!.version
-    },
+  return () => {
+    const lateMs = known ? clock() - known.untilMs : Number.POSITIVE_INFINITY
+    if (lateMs < 0) return known!.version
+    const version = look()
+    if (lateMs >= ttlMs * STALE_LIFETIMES) return version
+    // This caller does not wait. Callers that wait see the error.
+    version.catch(() => undefined)
+    return known!.version
   }
 }
 
-/** A value and the version it is valid for. Without a version it is valid for this request only and may not be kept. */
+/** A value and the version it is valid for. */
 export interface Versioned<V> {
   value: V
-  version: string | undefined
+  version: string
 }
 
 export interface VersionedCache<V extends object> {
@@ -90,11 +66,7 @@ export interface VersionedCache<V extends object> {
   getOrLoad<T extends V>(key: string, load: () => Promise<T>, options?: { shared?: boolean }): Promise<Versioned<T>>
 }
 
-/**
- * A bounded cache of values that are valid for one version of the read model. A value loaded while the engine changed
- * is not kept: it may belong to the other engine's version. A value of the first engine stays valid while another
- * engine answers.
- */
+/** A bounded cache of values that are valid for one version of the library, whichever engine answered. */
 export function openVersionedCache<V extends object>({
   readModel,
   maxBytes,
@@ -117,45 +89,44 @@ export function openVersionedCache<V extends object>({
 
   function find(key: string, version: string | undefined): { value: V; version: string } | undefined {
     const entry = kept.get(key)
-    return entry && (entry.version === version || entry.version === readModel.first()) ? entry : undefined
+    return entry?.version === version ? entry : undefined
   }
 
-  const nameOf = (key: string, version: string, epoch: number) => `${epoch} ${version} ${key}`
+  const nameOf = (key: string, version: string) => `${version} ${key}`
 
-  async function start(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
+  async function start(key: string, version: string, load: () => Promise<V>): Promise<V> {
     const value = await load()
-    if (readModel.epoch() === epoch && keeps(value)) kept.set(key, { value, version })
+    if (keeps(value)) kept.set(key, { value, version })
     return value
   }
 
-  function startOnce(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
-    const name = nameOf(key, version, epoch)
+  function startOnce(key: string, version: string, load: () => Promise<V>): Promise<V> {
+    const name = nameOf(key, version)
     let value = loading.get(name)
     if (!value) {
-      value = start(key, version, epoch, load).finally(() => loading.delete(name))
+      value = start(key, version, load).finally(() => loading.delete(name))
       loading.set(name, value)
     }
     return value
   }
 
   return {
-    version: readModel.current,
+    version: readModel,
     peek(key) {
-      const version = readModel.current()
+      const version = readModel()
       if (typeof version === 'string') return find(key, version)
       // This caller does not wait for the version. Callers that wait see its error.
       version.catch(() => undefined)
       return find(key, undefined)
     },
     isKept: (key, version) => find(key, version) !== undefined,
-    isLoading: (key, version) => loading.has(nameOf(key, version, readModel.epoch())),
+    isLoading: (key, version) => loading.has(nameOf(key, version)),
     async getOrLoad<T extends V>(key: string, load: () => Promise<T>, { shared = true } = {}): Promise<Versioned<T>> {
-      const epoch = readModel.epoch()
-      const version = await readModel.current()
+      const version = await readModel()
       const entry = find(key, version) as Versioned<T> | undefined
       if (entry) return entry
-      const value = await (shared ? startOnce : start)(key, version, epoch, load)
-      return { value: value as T, version: readModel.epoch() === epoch ? version : undefined }
+      const value = await (shared ? startOnce : start)(key, version, load)
+      return { value: value as T, version }
     },
   }
 }

@@ -9,7 +9,7 @@ const MAX_TERMS = 100
 /** Searches are written at most this much later than they were made. */
 export const SEARCHES_WRITTEN_EVERY_MS = 5 * 60_000
 
-/** As `watchSearches` tells of it. */
+/** A question in words. */
 interface Asked {
   q: string
   answer: 'full' | 'weak' | 'none'
@@ -18,8 +18,8 @@ interface Asked {
 }
 
 export interface SearchCounts {
-  /** Counts the searches of an asker. In memory, so that no read waits for it. */
-  counterOf(asker: Asker): (asked: Asked) => void
+  /** In memory, so that no read waits for it. */
+  count(asker: Asker, asked: Asked): void
   /** Writes the counts as events. After a failure they are kept for the next time. */
   flush(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -56,16 +56,14 @@ export function openSearchCounts({
 }): SearchCounts {
   let batch = emptyBatch()
 
-  const counterOf =
-    (asker: Asker) =>
-    ({ q, answer, filtered }: Asked): void => {
-      const counts = batch.askers[asker]
-      counts.searches++
-      if (answer === 'full' || filtered) return
-      const kind = answer === 'none' ? 'unanswered' : 'weak'
-      counts[kind]++
-      addTerm(batch[kind], toAnonymousTerm(q), 1)
-    }
+  function count(asker: Asker, { q, answer, filtered }: Asked): void {
+    const counts = batch.askers[asker]
+    counts.searches++
+    if (answer === 'full' || filtered) return
+    const kind = answer === 'none' ? 'unanswered' : 'weak'
+    counts[kind]++
+    addTerm(batch[kind], toAnonymousTerm(q), 1)
+  }
 
   async function flush(): Promise<void> {
     const given = batch
@@ -88,7 +86,7 @@ export function openSearchCounts({
   const timer = setInterval(() => void flush(), everyMs)
   timer.unref()
   return {
-    counterOf,
+    count,
     flush,
     async [Symbol.asyncDispose]() {
       clearInterval(timer)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { describeIssue, firstOfEach, invalid, typeName } from '../errors.ts'
 import { canonicalKey } from '../parameters.ts'
+import type { EngineName } from '../search/library-search.ts'
 import { type Fields, isFields } from './json-rpc.ts'
 import { describeTool, type Tool } from './tool.ts'
 
@@ -215,9 +216,9 @@ function argumentNames(tool: Taker): string {
   return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {}).join(', ') || 'none'
 }
 
-/** An opaque cursor: a page number with a fingerprint of the arguments, so that it fits no other question. */
-export function toCursor(tool: string, args: Record<string, unknown>, page: number): string {
-  return Buffer.from(`${page}.${fingerprint(tool, args)}`).toString('base64url')
+/** An opaque cursor: a page number, a fingerprint of the arguments, which fits no other question, and the engine. */
+export function toCursor(tool: string, args: Record<string, unknown>, page: number, engine?: EngineName): string {
+  return Buffer.from(`${page}.${fingerprint(tool, args)}.${engine ?? ''}`).toString('base64url')
 }
 
 /** What stands for a cursor where the number of a page was given. Lists without numbered pages refuse it. */
@@ -229,13 +230,15 @@ export const isPageCursor = (cursor: string | undefined): boolean => cursor?.sta
  * The page that a cursor, or its number, stands for; 1 without one.
  * @throws AppError invalid_request for anything but a cursor of the same arguments, or the number of a page.
  */
-export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined): number {
-  if (cursor === undefined) return 1
-  if (isPageCursor(cursor)) return readPage(cursor.slice(PAGE.length))
-  const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
+export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined) {
+  if (cursor === undefined) return { page: 1 }
+  if (isPageCursor(cursor)) return { page: readPage(cursor.slice(PAGE.length)) }
+  const match = /^([1-9]\d{0,6})\.([\w-]+)\.(postgres|meilisearch)?$/.exec(
+    Buffer.from(cursor, 'base64url').toString('latin1'),
+  )
   if (!match || match[2] !== fingerprint(tool, args))
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous result with the same other arguments.')
-  return Number(match[1])
+  return { page: Number(match[1]), engine: match[3] as EngineName | undefined }
 }
 
 function fingerprint(tool: string, args: Record<string, unknown>): string {

@@ -54,7 +54,7 @@ function foundBy({ frames, partly }: Omit<Loosened, 'dropped'>): string {
 function withoutSigns(query: FrameQuery): FrameQuery | undefined {
   const words = (text: string) => text.trim().split(/\s+/).join(' ')
   const q = words(query.q.replace(/["“”„]|(?<=^|\s)-/g, ' '))
-  return q === words(query.q) ? undefined : { ...query, q, loosen: false }
+  return q === words(query.q) ? undefined : { ...query, q, loosen: false, asker: undefined }
 }
 
 /**

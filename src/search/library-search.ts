@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   type AnnotatedAttribute,
+  type Asker,
   type ChosenValues,
   type DerivedName,
   type Kind,
@@ -173,10 +174,20 @@ export type FacetCounts = Record<Facet, Record<string, number>>
 
 type FrameSort = 'relevance' | 'newest' | 'strength'
 
-export interface FrameQuery {
-  filters: FrameFilters
+export type EngineName = 'postgres' | 'meilisearch'
+
+interface InWords {
   /** Plain words, met by a text or by the attribute that they name; empty for none. */
   q: string
+}
+
+interface Counted {
+  /** Whose question it is: figures count it. Absent for one that nobody asked. */
+  asker?: Asker | undefined
+}
+
+export interface FrameQuery extends InWords, Counted {
+  filters: FrameFilters
   sort: FrameSort
   /** 1-based. */
   page: number
@@ -190,6 +201,16 @@ export interface FrameQuery {
   fill?: number
   /** Count the frames, up to MOST_COUNTED; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
+  /** The engine of the pages before: the engines order some results differently. */
+  engine?: EngineName | undefined
+}
+
+export interface GroupsQuery extends InWords, Counted {
+  limit: number
+  /** Set when `q` is a video's URL: the groups then hold that video and its strongest frames only. */
+  sourceKey?: string | undefined
+  /** No frames are looked for, which takes a fraction of the time. */
+  namesOnly?: boolean
 }
 
 interface Match {
@@ -230,6 +251,8 @@ export interface Loosened {
 }
 
 export interface FramePage {
+  /** It holds for the version of the library at which it was asked. */
+  engine: EngineName
   frames: FrameHit[]
   /** Frames outside the set that meet the most words; only of a query with `fill`. */
   partialMatches?: FrameHit[]
@@ -292,26 +315,13 @@ export interface SequencePage {
 }
 
 export interface LibrarySearch {
-  readonly engine: 'postgres' | 'meilisearch'
-  /** Changes whenever a result may change. Cheap, because ETags are made from it. Save counts enter in batches. */
+  /**
+   * Of the read model, and of its replica. It changes whenever a result of either engine may change, and with nothing
+   * else: what one engine answered stays right while the other one answers. Cheap, because ETags are made from it. Save
+   * counts enter in batches.
+   */
   version(): Promise<string>
-  /**
-   * Grows whenever the answering engine changes, or another one answers a single question; absent with one engine.
-   * A result during which it grew may come from either engine and fits no version.
-   */
-  engineEpoch?(): number
-  /** While another engine answers: the version that the first one's answers have now, and had if nothing changed. */
-  firstVersion?(): Promise<string | undefined>
-  /**
-   * `sourceKey`: set when `q` is a video's URL. The groups then hold that video and its strongest frames only.
-   * `namesOnly`: no frames are looked for, which takes a fraction of the time.
-   */
-  search(query: {
-    q: string
-    limit: number
-    sourceKey?: string | undefined
-    namesOnly?: boolean
-  }): Promise<SearchGroups>
+  search(query: GroupsQuery): Promise<SearchGroups>
   /** @throws AppError invalid_request past the documented depth of `relevance`. */
   frames(query: FrameQuery): Promise<FramePage>
   /** Time order; undefined for a video that is not public. */

@@ -1,139 +1,152 @@
 import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { Logger } from '../logger.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
-import type { LibrarySearch } from './library-search.ts'
+import type { Asker } from '../vocabulary.ts'
+import { type Breaker, openBreaker } from './breaker.ts'
+import type { FrameFilters, FramePage, FrameQuery, GroupsQuery, LibrarySearch } from './library-search.ts'
 import { mirrorState } from './meilisearch/client.ts'
 import { searchOnlyKey } from './meilisearch/request.ts'
-import { type EngineSearch, openMeiliSearch } from './meilisearch/search.ts'
-import { openPostgresSearch } from './postgres/search.ts'
+import { isPlain, isSayable, type MeiliSearch, openMeiliSearch } from './meilisearch/search.ts'
+import { openReadModel, type ReadModelSearch } from './postgres/search.ts'
+import { type KnownSenses, SCOPES } from './postgres/words.ts'
+import { BEST, type Read, refuseDepth, withCurrentSlugs } from './query.ts'
+import { openVocabulary } from './text/named-words.ts'
+import { readQuestion } from './text/question.ts'
+
+/** Longest wait for Meilisearch. The rest of the 1.5 s that a search may take is the read model's. */
+const PATIENCE_MS = 700
 
 /** Meilisearch with the read model behind it, or the read model alone without a server. The pool stays the caller's. */
 export function openLibrarySearch({
   pool,
   meili,
   logger,
+  count,
 }: {
   pool: pg.Pool
   /** `key` must have the right to manage keys. Searches use a key of their own that can do nothing else. */
   meili: { url: string; key: string; prefix?: string } | undefined
   logger: Logger
+  count?: CountQuestion
 }): LibrarySearch {
-  const reads = openPostgresSearch(pool)
-  if (!meili) return reads
+  const reads = openReadModel(pool)
+  if (!meili) return openSearch({ reads, count })
   const db = drizzle(pool)
-  const primary = openMeiliSearch({
+  const { framesByIds } = reads
+  const replica = openMeiliSearch({
     url: meili.url,
     prefix: meili.prefix,
     key: () => searchOnlyKey(meili),
-    reads,
+    framesByIds,
     mirror: () => mirrorState(db),
   })
-  return resilientSearch({ primary, fallback: reads, logger })
-}
-
-/** Longest wait for the first engine. The rest of the 1.5 s that a search may take is the second engine's. */
-const PATIENCE_MS = 700
-
-export interface ResilientOptions {
-  primary: EngineSearch
-  /** Holds the same documents. Answers when the first does not, and all queries that need no engine. */
-  fallback: LibrarySearch
-  logger: Logger
-  patienceMs?: number
-  now?: () => number
-}
-
-/** Two engines behind a circuit breaker. `engine` is the one that answers now. */
-export function resilientSearch({
-  primary,
-  fallback,
-  logger,
-  patienceMs = PATIENCE_MS,
-  now = () => performance.now(),
-}: ResilientOptions): LibrarySearch {
-  const breaker = new CircuitBreaker({
-    probe: primary.probe,
-    patienceMs,
-    now,
-    onLeft: (error) =>
-      logger.warn(
-        { err: error, engine: primary.engine, fallback: fallback.engine },
-        'search engine failed; the other one answers',
-      ),
-    onBack: () => logger.info({ engine: primary.engine }, 'search engine is back'),
+  const ask = openBreaker({
+    patienceMs: PATIENCE_MS,
+    onLeft: (error) => logger.warn({ err: error }, 'Meilisearch failed; the read model answers'),
+    onBack: () => logger.info('Meilisearch is back'),
   })
-  const answering = () => (breaker.isAway ? fallback : primary)
+  return openSearch({ reads, replica, ask, count })
+}
 
-  function withFallback<T>(query: (engine: LibrarySearch) => Promise<T>): Promise<T> {
-    return breaker.ask(
-      () => query(primary),
-      () => query(fallback),
-    )
+/** `answer`: `weak` lacks a word in its best frame. `filtered`: then such an answer says nothing of the words. */
+type CountQuestion = (asker: Asker, asked: { q: string; answer: 'full' | 'weak' | 'none'; filtered: boolean }) => void
+
+export interface SearchParts {
+  reads: ReadModelSearch
+  /** Ranks words and counts facets in the same documents. */
+  replica?: MeiliSearch
+  /** Asks the replica. By default what fails there fails. */
+  ask?: Breaker
+  count?: CountQuestion | undefined
+}
+
+/** The search of the library: a question is read here once, its engine chosen, and the question counted. */
+export function openSearch({ reads, replica, ask = (question) => question(), count }: SearchParts): LibrarySearch {
+  const vocabulary = openVocabulary(reads)
+  const read = async (q: string) => (q.trim() === '' ? undefined : readQuestion(q, (await vocabulary()).words))
+  const withSlugs = <Q extends { filters: FrameFilters }>(query: Q) =>
+    withCurrentSlugs(query, async () => (await vocabulary()).techniques)
+
+  /** The words of a question that the replica may be asked. It says full matches by relevance only. */
+  async function sensesFor(
+    { question, sort, engine }: Pick<Read<FrameQuery>, 'question' | 'sort' | 'engine'>,
+    scopes: typeof SCOPES | ['frames'],
+  ): Promise<KnownSenses | undefined> {
+    if (!replica || !question || sort !== 'relevance' || engine === 'postgres' || !isPlain(question)) return undefined
+    return reads.senses(question, scopes)
+  }
+
+  async function frames(query: Read<FrameQuery>, known: KnownSenses | undefined): Promise<FramePage> {
+    const { question, page, fill = 0 } = query
+    const senses = known?.in('frames')
+    if (!replica || !question || !senses || !isSayable(question, senses)) return reads.frames(query, known)
+    const found = await ask(() => replica.frames(query, question, senses))
+    if (!found) return reads.frames(query, known)
+    if (page > 1 || found.frames.length >= fill) return found
+    const held = new Set(found.frames.map(({ document }) => document.id))
+    const { partialMatches = [] } = await reads.frames({ ...query, facets: false }, known)
+    const isNext = partialMatches.filter(({ document }) => !held.has(document.id))
+    return { ...found, partialMatches: isNext.slice(0, fill - found.frames.length) }
+  }
+
+  /** A page in a stored order, which the read model pages through faster and to any depth, with its counts. */
+  async function countedPage(query: Read<FrameQuery>, counting: MeiliSearch): Promise<FramePage> {
+    const [page, counts] = await Promise.all([
+      reads.frames({ ...query, facets: false }),
+      ask(() => counting.counts(query)),
+    ])
+    const isTrusted = counts && (counts.total > 0 || page.frames.length === 0)
+    return isTrusted ? { ...page, ...counts } : reads.frames(query)
+  }
+
+  async function groups(query: Read<GroupsQuery>) {
+    const { question, limit, sourceKey, namesOnly } = query
+    const best = { ...BEST, question, pageSize: limit, fill: limit }
+    const known = namesOnly || sourceKey !== undefined ? undefined : await sensesFor(best, SCOPES)
+    if (!known) return reads.search(query)
+    // Names are few: the read model finds them as quickly.
+    const [names, found] = await Promise.all([reads.search({ ...query, namesOnly: true }, known), frames(best, known)])
+    return { ...names, frames: [...found.frames, ...(found.partialMatches ?? [])], readAs: found.readAs }
   }
 
   return {
-    ...fallback,
-    get engine() {
-      return answering().engine
-    },
-    // The engines rank differently, so their results must not share an ETag.
-    // Reading the version also probes: a library that answers only from caches never searches.
-    async version() {
-      breaker.tryAgain()
-      return namedVersion(answering())
-    },
-    engineEpoch: () => breaker.epoch,
-    // Both versions are read from PostgreSQL, so that this holds while the engine is away.
-    firstVersion: async () => (breaker.isAway ? namedVersion(primary) : undefined),
-    search: (query) =>
-      primary.handles.search(query) ? withFallback((engine) => engine.search(query)) : fallback.search(query),
-    frames: (query) =>
-      primary.handles.frames(query) ? withFallback((engine) => engine.frames(query)) : fallback.frames(query),
-  }
-}
+    ...reads,
+    version: async () => (replica ? `${await reads.version()}.${await replica.version()}` : reads.version()),
 
-async function namedVersion(engine: LibrarySearch): Promise<string> {
-  return `${engine.engine[0]}${await engine.version()}`
-}
-
-/**
- * A search in words. `weak`: its best frame lacks a word. `filtered`: such an answer says nothing of the words.
- */
-interface Asked {
-  q: string
-  answer: 'full' | 'weak' | 'none'
-  filtered: boolean
-}
-
-/**
- * The same search, which tells of questions in words: a search of everything, and first pages of the wall. Answers that
- * a cache gives are not asked here, so a repeat within five minutes is not told.
- */
-export function watchSearches(search: LibrarySearch, note: (asked: Asked) => void): LibrarySearch {
-  const watched: Pick<LibrarySearch, 'search' | 'frames'> = {
-    async search(query) {
-      const groups = await search.search(query)
-      const { frames, videos, brands, techniques } = groups
-      if (query.q !== '' && !query.namesOnly) {
-        const hasName = [videos, brands, techniques].some((hits) => hits.length > 0)
-        note({ q: query.q, answer: hasName ? 'full' : answerOf(frames), filtered: false })
+    async search({ q, asker, ...query }) {
+      const found = await groups({ ...query, question: await read(q) })
+      if (asker && q !== '') {
+        const isNamed = found.videos.length + found.brands.length + found.techniques.length > 0
+        count?.(asker, { q, answer: isNamed ? 'full' : answerOf(found.frames), filtered: false })
       }
-      return groups
+      return found
     },
-    async frames(query) {
-      const page = await search.frames(query)
-      const filtered = Object.values(query.filters).some((values) => values?.length)
-      // What a tool tries for its advice is nobody's question.
-      if (query.q !== '' && query.page === 1 && query.loosen !== false)
-        note({ q: query.q, answer: answerOf(page.frames), filtered })
-      return page
+
+    async frames({ q, asker, ...given }) {
+      refuseDepth({ q, ...given })
+      const query = { ...(await withSlugs(given)), question: await read(q) }
+      const found =
+        replica && !query.question && query.facets
+          ? await countedPage(query, replica)
+          : await frames(query, await sensesFor(query, ['frames']))
+      const filtered = Object.values(given.filters).some((values) => values?.length)
+      if (asker && q !== '' && given.page === 1) count?.(asker, { q, answer: answerOf(found.frames), filtered })
+      return found
+    },
+
+    similar: async (id, query) => reads.similar(id, await withSlugs(query)),
+
+    async sequences(query) {
+      const readStep = async ({ q, ...step }: (typeof query.steps)[number]) => ({
+        ...(await withSlugs(step)),
+        question: await read(q),
+      })
+      return reads.sequences({ ...query, steps: await Promise.all(query.steps.map(readStep)) })
     },
   }
-  return Object.assign(Object.create(search) as LibrarySearch, watched)
 }
 
-function answerOf([best]: readonly { missing?: readonly string[] }[]): Asked['answer'] {
+function answerOf([best]: readonly { missing?: readonly string[] }[]): 'full' | 'weak' | 'none' {
   if (!best) return 'none'
   return best.missing?.length ? 'weak' : 'full'
 }

@@ -1,7 +1,11 @@
 import { invalid } from '../errors.ts'
 import type { FrameFilters, FrameQuery, TechniqueDocument } from './library-search.ts'
+import type { Question } from './text/question.ts'
 
 /** What queries have in common, whichever engine answers: limits, present slugs, and questions that several ask. */
+
+/** A query whose words were read: what the engines take. */
+export type Read<Q extends { q: string }> = Omit<Q, 'q' | 'asker'> & { question: Question | undefined }
 
 /** Matches that `relevance` and `variety` page through. `newest` and `strength` have no such limit. */
 export const MAX_RELEVANCE_DEPTH = 20_000

@@ -21,7 +21,7 @@ import { openReadModelVersion, openTurns, openVersionedCache } from '../http/ver
 import { openTokenChecks } from '../library/accounts/key-checks.ts'
 import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
 import { type FilmReads, loadBuild, loadFilmRows } from '../library/films/films.ts'
-import { openSearchCounts } from '../library/search-counts.ts'
+import { openSearchCounts, type SearchCounts } from '../library/search-counts.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter, TOOL_SERVER } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
@@ -35,9 +35,8 @@ import { openAuthorizationServer } from '../oauth/server.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
-import { openLibrarySearch, watchSearches } from '../search/open-search.ts'
+import { openLibrarySearch } from '../search/open-search.ts'
 import { sourceKeyOf } from '../video/source/source.ts'
-import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
 import { forMembers, membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
@@ -99,9 +98,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const { publicUrl, trustProxy } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
-  const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const searchOf = (asker: Asker) => watchSearches(search, counts.counterOf(asker))
+  const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides, counts)
   const cache = openCachedReads(readModel, { takeTurn, limits })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
@@ -111,7 +109,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const pages = openPages({
     ...shared,
     ...receiving,
-    search: searchOf('people'),
+    search,
     readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
     oauth,
     sendPieces,
@@ -129,11 +127,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   })
   // A person's browser comes here; the other addresses of the sign-in answer programs.
   oauth?.routes.use(ROUTES.authorization, pages.errors)
-  const toolSearch = searchOf('agents')
   const toolDeps = {
     ...shared,
-    search: toolSearch,
-    advisor: openAdvisor(toolSearch),
+    search,
+    advisor: openAdvisor(search),
     readImage,
     logger,
     readModel,
@@ -150,7 +147,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const apiDeps: ApiDeps = {
     ...shared,
     ...receiving,
-    search: searchOf('programs'),
+    search,
     readImage,
     cache,
     documents,
@@ -179,8 +176,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
 }
 
 /** What every surface reads: the search, the films, and what is kept of them. */
-function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
-  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
+function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides, { count }: Pick<SearchCounts, 'count'>) {
+  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger, count })
   const signer = config.reads === 'members' ? openPictureSigner(db) : undefined
   const production = signer ? withSignedPictures(plain, signer) : plain
   const search = overrides.search?.(production) ?? production

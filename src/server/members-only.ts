@@ -82,15 +82,8 @@ export function withSignedPictures(search: LibrarySearch, signer: PictureSigner)
       return [name, async (...given: unknown[]) => signPictures(await read(...given), await signer.signing())]
     }),
   )
-  const dated = (version: string) => `${version}.${signer.period()}`
-  const versions: Partial<LibrarySearch> = {
-    version: async () => dated(await search.version()),
-    async firstVersion() {
-      const first = await search.firstVersion?.()
-      return first === undefined ? undefined : dated(first)
-    },
-  }
-  return Object.assign(Object.create(search) as LibrarySearch, reads, versions)
+  const version = async () => `${await search.version()}.${signer.period()}`
+  return { ...search, ...reads, version }
 }
 
 function signPictures(value: unknown, sign: (path: string) => string): unknown {

@@ -69,7 +69,7 @@ export function wallRouter(deps: PageDeps): Routes {
   return router
 }
 
-function describeLibrary({ total = 0 }: FramePage): string {
+function describeLibrary({ total = 0 }: WallFrames): string {
   return `${counted(total, 'frame')} of product and launch videos, each described: subject, technique, what to steal.`
 }
 
@@ -79,14 +79,14 @@ async function loadColors({ db, kept }: PageDeps): Promise<string[]> {
 }
 
 /** `undescribed`: frames that nobody has described, where few were found. */
-type WallFrames = FramePage & { undescribed: number | undefined }
+type WallFrames = Omit<FramePage, 'engine'> & { undescribed: number | undefined }
 
 /** With fewer frames the wall also tells how many are not described. */
 const FEW = 3
 
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
 async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promise<WallFrames> {
-  const query = toFrameQuery(values)
+  const query = { ...toFrameQuery(values), asker: 'people' } as const
   let first: FramePage | undefined
   const { value: counts } = await kept.getOrLoad(`counts ${canonicalKey(omit(values, 'page', 'sort'))}`, async () => {
     const found = await search.frames({ ...query, page: 1, facets: true, loosen: true })
@@ -104,7 +104,7 @@ async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promi
 async function findPastedVideo({ search, sourceKeyOf }: PageDeps, { q = '' }: WallValues): Promise<string | undefined> {
   const sourceKey = q === '' ? undefined : sourceKeyOf(q)
   if (sourceKey === undefined) return undefined
-  const { videos } = await search.search({ q, limit: 1, sourceKey })
+  const { videos } = await search.search({ q, limit: 1, sourceKey, asker: 'people' })
   return videos[0]?.document.id
 }
 

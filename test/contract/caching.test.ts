@@ -54,7 +54,6 @@ test('the ETag is answered even where nothing is in memory: the version alone de
   const refuse = new Proxy({} as LibrarySearch, {
     get(_, name) {
       if (name === 'version') return async () => api.engine.version
-      if (name === 'engineEpoch' || name === 'firstVersion') return undefined
       throw new Error('no search may run')
     },
   })

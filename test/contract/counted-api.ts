@@ -1,9 +1,9 @@
 import { get as httpGet, type IncomingMessage } from 'node:http'
 import { createLogger } from '../../src/logger.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
 import { type OpenApi, openApi } from '../../src/server/main.ts'
+import { openPostgresSearch } from '../support/postgres-search.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 

@@ -38,7 +38,7 @@ function counting() {
     output: z.object({ run: z.number() }),
     run: async () => ({ text: '–', structured: { run: ++runs } }),
   })
-  const readModel = { current: () => version, first: () => undefined, epoch: () => 0 }
+  const readModel = () => version
   return { ...open({ tools: [tool], readModel }), publish: (next: string) => (version = next) }
 }
 
@@ -73,7 +73,7 @@ test('a kept answer excuses nothing: arguments, revision and headers are looked 
 test('a store that is away is told as a result, also where only the version was asked for', async () => {
   const away = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
   const tools = [{ ...echoTool, cacheable: true }]
-  const { ask } = open({ tools, readModel: { current: away, first: () => undefined, epoch: () => 0 } })
+  const { ask } = open({ tools, readModel: away })
   const { status, result } = await ask(call('echo'))
   expect([status, result]).toMatchObject([200, { isError: true, _meta: { code: 'unavailable' } }])
 })

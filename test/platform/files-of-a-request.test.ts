@@ -88,7 +88,7 @@ async function startInspectedApi() {
 
 const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; body?: object } }> = {
   'a cold search': {
-    most: 32,
+    most: 31,
     ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor', 'slide'][n]}` }),
   },
   'a cold page of frames': {

@@ -7,7 +7,7 @@ import { appendEvent } from '../../src/events/append.ts'
 import { type Consumer, startConsumer } from '../../src/events/consume.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openPostgresSearch } from '../support/postgres-search.ts'
 import type { SeedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 

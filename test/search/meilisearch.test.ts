@@ -7,7 +7,8 @@ import { searchOnlyKey } from '../../src/search/meilisearch/request.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { INDEX } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openSearch } from '../../src/search/open-search.ts'
+import { openReadModel } from '../../src/search/postgres/search.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
@@ -29,14 +30,18 @@ if (MEILI_MISSING) {
     const sink = openMeiliSink(options)
     const follow = async () => void (await syncMirror({ db, sink }))
     await follow()
+    const reads = openReadModel(db.$client)
     return {
-      // A key that can only search, like the API's.
-      search: openMeiliSearch({
-        ...options,
-        key: await searchOnlyKey(options),
-        reads: openPostgresSearch(db.$client),
-        mirror: () => mirrorState(db),
-        timeoutMs: 10_000,
+      search: openSearch({
+        reads,
+        // A key that can only search, like the API's.
+        replica: openMeiliSearch({
+          ...options,
+          key: await searchOnlyKey(options),
+          framesByIds: reads.framesByIds,
+          mirror: () => mirrorState(db),
+          timeoutMs: 10_000,
+        }),
       }),
       db,
       follow,

@@ -8,13 +8,14 @@ import { SEARCH_EVENTS } from '../../src/projections/search/affected.ts'
 import { meiliProjection, reconcileMirror, syncMirror } from '../../src/projections/search/mirror.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { openBreaker } from '../../src/search/breaker.ts'
 import type { FrameQuery } from '../../src/search/library-search.ts'
 import { mirrorState } from '../../src/search/meilisearch/client.ts'
 import { searchOnlyKey } from '../../src/search/meilisearch/request.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
-import { resilientSearch } from '../../src/search/open-search.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openSearch } from '../../src/search/open-search.ts'
+import { openReadModel } from '../../src/search/postgres/search.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
@@ -52,10 +53,13 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a mirror (${MEILI_MISSING ?? 'rea
   const deps = () => ({ db: stores.db, sink })
   const deepLink = () => null
 
-  async function open() {
-    const reads = openPostgresSearch(stores.db.$client)
-    const options = { url: meili.url, prefix, key: await searchOnlyKey({ ...meili, prefix }) }
-    return openMeiliSearch({ ...options, reads, mirror: () => mirrorState(stores.db), timeoutMs: 10_000 })
+  /** A search whose replica is asked without a breaker: what fails there fails. */
+  async function open(given: { url?: string; key?: () => Promise<string | undefined> } = {}) {
+    const reads = openReadModel(stores.db.$client)
+    const { framesByIds } = reads
+    const access = { url: meili.url, prefix, key: await searchOnlyKey({ ...meili, prefix }), ...given }
+    const options = { ...access, framesByIds, mirror: () => mirrorState(stores.db), timeoutMs: 10_000 }
+    return openSearch({ reads, replica: openMeiliSearch(options) })
   }
 
   async function drain() {
@@ -111,32 +115,24 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a mirror (${MEILI_MISSING ?? 'rea
   })
 
   test('an engine that lost its index is not taken for one that is back', async () => {
-    const meilisearch = await open()
+    const search = await open()
     await client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 })
-    await expect(meilisearch.probe()).rejects.toThrow(/not found/)
+    await expect(search.frames(ask('kite'))).rejects.toThrow(/not found/)
     await syncMirror(deps())
-    await meilisearch.probe()
+    expect((await search.frames(ask('kite'))).engine).toBe('meilisearch')
   })
 
-  test(
-    'an index that was emptied is noticed by the first search that finds nothing, ' +
-      'and not trusted until it is filled',
-    async () => {
-      const meilisearch = await open()
-      const search = resilientSearch({ primary: meilisearch, fallback: openPostgresSearch(stores.db.$client), logger })
-      await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
-      for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
-        await expect((await open()).frames(query)).rejects.toThrow(/empty/)
-      await expect((await open()).frames({ ...ask(''), sort: 'newest', facets: true })).rejects.toThrow(/empty/)
-      expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
-      expect((await search.search({ q: 'kite', limit: 6 })).frames).toHaveLength(2)
-      expect(search.engine).toBe('postgres')
-      await expect(meilisearch.probe()).rejects.toThrow(/empty/)
-      expect(await syncMirror(deps())).toEqual({ rebuilt: true })
-      await meilisearch.probe()
-      expect((await meilisearch.frames(ask('no such word'))).frames).toEqual([])
-    },
-  )
+  test('an index that was emptied hides nothing: what it does not find is asked of the read model', async () => {
+    const search = await open()
+    await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
+    for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
+      expect(await search.frames(query)).toMatchObject({ engine: 'postgres', frames: [{}, {}] })
+    const everything = await search.frames({ ...ask(''), sort: 'newest', facets: true })
+    expect(everything.total).toBe(everything.frames.length)
+    expect((await search.search({ q: 'kite', limit: 6 })).frames).toHaveLength(2)
+    expect(await syncMirror(deps())).toEqual({ rebuilt: true })
+    expect((await search.frames(ask('kite'))).engine).toBe('meilisearch')
+  })
 
   test('reconcile finds and heals what is missing, stale and extra, and nothing the second time', async () => {
     const { held } = await both()
@@ -199,33 +195,22 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a mirror (${MEILI_MISSING ?? 'rea
   })
 
   test('a key that was taken away is asked for again', async () => {
-    const reads = openPostgresSearch(stores.db.$client)
     const keys = ['wrong', await searchOnlyKey({ ...meili, prefix })]
     if (meili.key === undefined) return
-    const search = openMeiliSearch({
-      url: meili.url,
-      prefix,
-      key: async () => keys.shift(),
-      reads,
-      mirror: () => mirrorState(stores.db),
-    })
+    const search = await open({ key: async () => keys.shift() })
     await expect(search.frames(ask('kite'))).rejects.toThrow(/API key/)
     expect((await search.frames(ask('kite'))).frames).toHaveLength(3)
   })
 
   test('with the server away the read model answers within the time allowed', async () => {
-    const reads = openPostgresSearch(stores.db.$client)
-    const away = openMeiliSearch({
-      url: 'http://127.0.0.1:9',
-      key: undefined,
-      prefix,
-      reads,
-      mirror: () => mirrorState(stores.db),
-    })
-    const search = resilientSearch({ primary: away, fallback: reads, logger })
+    const reads = openReadModel(stores.db.$client)
+    const away = { url: 'http://127.0.0.1:9', key: undefined, prefix }
+    const replica = openMeiliSearch({ ...away, ...reads, mirror: () => mirrorState(stores.db) })
+    const left: unknown[] = []
+    const breaker = openBreaker({ patienceMs: 700, onLeft: (error) => left.push(error), onBack: () => {} })
+    const search = openSearch({ reads, replica, ask: breaker })
     const page = await search.frames(ask('kite'))
-    expect(page.frames).toHaveLength(3)
-    expect(search.engine).toBe('postgres')
+    expect([page.frames.length, page.engine, left.length]).toEqual([3, 'postgres', 1])
     await expect(
       syncMirror({ db: stores.db, sink: openMeiliSink({ url: 'http://127.0.0.1:9', key: undefined, prefix }) }),
     ).rejects.toThrow()

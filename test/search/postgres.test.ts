@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openPostgresSearch } from '../support/postgres-search.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'

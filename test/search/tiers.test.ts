@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openPostgresSearch } from '../support/postgres-search.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 

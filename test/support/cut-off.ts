@@ -56,6 +56,8 @@ export async function startCutOff(url: string) {
     hold(what: 'next' | 'all') {
       holding = what
     },
+    /** Answers that are held back. */
+    held: () => held.size,
     /** Resets the connection of the next request, or of all requests, instead of an answer. */
     reset(what: 'next' | 'all') {
       resetting = what

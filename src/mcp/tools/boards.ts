@@ -109,7 +109,7 @@ function getBoard(deps: AccountToolDeps): Tool {
       next_cursor: z.string().nullable(),
     }),
     async run(args, context) {
-      const page = readCursor('get_board', args, args.cursor)
+      const { page } = readCursor('get_board', args, args.cursor)
       const skip = (page - 1) * args.limit
       const at = await boardAt(deps, args.board_id, context)
       const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })

@@ -162,6 +162,8 @@ interface FrameAnswerPage extends FrameAnswer {
 /** Few frames are followed by partial matches, up to this number. */
 const FEW = 3
 
+const OTHER_ENGINE = 'The search engine changed after the page before, and orders differently: frames may repeat.'
+
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 async function presentPage(
   deps: LibraryToolDeps & Pick<ToolContext, 'charge'>,
@@ -169,17 +171,19 @@ async function presentPage(
   args: PageArguments,
   asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
 ): Promise<FrameAnswerPage> {
-  const page = readCursor(tool, args, args.cursor)
+  const { page, engine } = readCursor(tool, args, args.cursor)
   // A result that is kept does not come here. Words are in the price of the tool.
   if (asked.facets || page > 1) await deps.charge(pointsForQuestion({ facets: asked.facets, page }))
   const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
   const { filters, notes } = await readBrands(deps.search, asked.filters)
-  const query: FrameQuery = { ...asked, filters, page, pageSize: args.limit, variety: false, fill, loosen: true }
+  const paged = { page, pageSize: args.limit, engine, variety: false, fill, loosen: true }
+  const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
   const found = await deps.search.frames(query)
-  const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
+  const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1, found.engine) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const hasNoFull = found.full === 0 && found.frames.length > 0
   const reading = [
+    ...(engine && engine !== found.engine ? [OTHER_ENGINE] : []),
     ...readingLines(found.readAs, hasNoFull),
     ...(few ? await undescribedLine(deps.search, query.filters) : []),
   ]

@@ -231,7 +231,7 @@ export async function findVideo(deps: Deps, given: string): Promise<string | und
   if (named === undefined) {
     const sourceKey = sourceKeyOf(term)
     if (sourceKey === undefined) return findByTitle(search, term)
-    return (await search.search({ q: term, limit: 1, sourceKey })).videos[0]?.document.id
+    return (await search.search({ q: term, limit: 1, sourceKey, asker: 'agents' })).videos[0]?.document.id
   }
   if ((await search.video(named)) !== undefined) return named
   return (await search.frame(named))?.frame.video_id ?? findByTitle(search, term)

@@ -57,7 +57,7 @@ export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: Libra
     output: Groups,
     async run({ query = '', limit }) {
       const q = cleanText(query)
-      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
+      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'agents' })
       const found = documentsOf(groups)
       const lines = groupLines(found, publicUrl)
       const hasNoFull = found.frames.length > 0 && found.frames.every(({ missing }) => missing)

@@ -37,7 +37,7 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
     }),
     output: z.object({ techniques: z.array(Technique), total: z.number(), next_cursor: z.string().nullable() }),
     async run(args) {
-      const page = readCursor('list_techniques', args, args.cursor)
+      const { page } = readCursor('list_techniques', args, args.cursor)
       const vocabulary = await search.techniques()
       const term = cleanText(args.query ?? '').toLowerCase()
       const matching = vocabulary

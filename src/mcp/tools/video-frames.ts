@@ -60,7 +60,7 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
         return { all, within, chosen: endsOf(within, args) }
       })
       const chosen = films.flatMap((film) => film.chosen)
-      const page = readCursor('get_video_frames', args, args.cursor)
+      const { page } = readCursor('get_video_frames', args, args.cursor)
       const skip = (page - 1) * args.limit
       const shown = chosen.slice(skip, skip + args.limit)
       const next = skip + args.limit < chosen.length ? toCursor('get_video_frames', args, page + 1) : null

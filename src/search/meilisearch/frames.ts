@@ -9,10 +9,10 @@ import {
 } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { namedValues } from '../named-values.ts'
-import { MAX_RELEVANCE_DEPTH } from '../query.ts'
+import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import type { Concept, Sense } from '../text/senses.ts'
-import type { MeiliClient } from './client.ts'
+import type { MultiSearch } from './client.ts'
 import { frameQuery, renderFilter } from './queries.ts'
 import { authorOf, INDEX, indexName, type StoredHit } from './settings.ts'
 
@@ -33,26 +33,23 @@ interface Counts {
 
 /** The hits of the query's page, with counts where it asks for them: one request. */
 export async function findMatches(
-  client: MeiliClient,
+  multiSearch: MultiSearch,
   prefix: string,
-  query: FrameQuery,
+  query: Read<FrameQuery>,
   wanted: readonly Concept[],
 ): Promise<Matches & Partial<Counts>> {
-  if (query.facets) return countMatches(client, prefix, query, wanted)
+  if (query.facets) return countMatches(multiSearch, prefix, query, wanted)
   if (query.variety) return { hits: [], total: 1 }
-  const { multiSearch, requireFilled } = client
   const [result] = await multiSearch([{ ...frameQuery(prefix, wanted, query.filters), ...pageOf(query) }])
-  await requireFilled(result!.hits)
   return { hits: result!.hits, total: result!.estimatedTotalHits ?? 0 }
 }
 
 export async function countMatches(
-  client: MeiliClient,
+  multiSearch: MultiSearch,
   prefix: string,
-  query: FrameQuery,
+  query: Read<FrameQuery>,
   wanted: readonly Concept[],
 ): Promise<Matches & Counts> {
-  const { multiSearch, requireFilled } = client
   const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
   const free = FACETS.filter((facet) => !filtered.includes(facet))
   const counted = [...new Set([...free.map(attributeOf), 'tone'])]
@@ -66,13 +63,12 @@ export async function countMatches(
   ])
   // Every frame has a tone, so its counts add up to the total. No other figure does past the depth.
   const tones = Object.values(main!.facetDistribution?.tone ?? {})
-  if (tones.length === 0) await requireFilled(main!.hits)
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
   for (const facet of free) facets[facet] = main!.facetDistribution?.[attributeOf(facet)] ?? {}
   filtered.forEach((facet, n) => {
     facets[facet] = rest[n]!.facetDistribution?.[attributeOf(facet)] ?? {}
   })
-  facets.author = await countsByName(client, prefix, facets.author)
+  facets.author = await countsByName(multiSearch, prefix, facets.author)
   const total = tones.reduce((sum, n) => sum + n, 0)
   return { hits: main!.hits, facets, total }
 }
@@ -81,7 +77,7 @@ export async function countMatches(
  * With variety no hits are read here: they come from `findVaried`. With provenance the documents come from the read
  * model.
  */
-function pageOf({ variety, provenance, page, pageSize }: FrameQuery): Partial<MultiSearchQuery> {
+function pageOf({ variety, provenance, page, pageSize }: Read<FrameQuery>): Partial<MultiSearchQuery> {
   if (variety) return { offset: 0, limit: 0 }
   const fields = provenance ? { attributesToRetrieve: ['key'] } : {}
   return { offset: (page - 1) * pageSize, limit: pageSize, ...fields }
@@ -89,9 +85,9 @@ function pageOf({ variety, provenance, page, pageSize }: FrameQuery): Partial<Mu
 
 /** Hits without near-duplicates, from the first match to the end of the query's page. */
 export async function findVaried(
-  { multiSearch, requireFilled }: MeiliClient,
+  multiSearch: MultiSearch,
   prefix: string,
-  query: FrameQuery,
+  query: Read<FrameQuery>,
   wanted: readonly Concept[],
 ): Promise<StoredHit[]> {
   const filter = new VarietyFilter()
@@ -100,7 +96,6 @@ export async function findVaried(
   const all = { ...frameQuery(prefix, wanted, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
   for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < end; offset += VARIETY_STEP) {
     const [result] = await multiSearch([{ ...all, offset, limit: VARIETY_STEP }])
-    if (offset === 0) await requireFilled(result!.hits)
     for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
     if (result!.hits.length < VARIETY_STEP) break
   }
@@ -109,14 +104,14 @@ export async function findVaried(
 
 /** Counts by author key as counts by author name. */
 async function countsByName(
-  client: MeiliClient,
+  multiSearch: MultiSearch,
   prefix: string,
   counts: Record<string, number>,
 ): Promise<Record<string, number>> {
   const keys = Object.keys(counts)
   const names = keys.map(authorOf)
   const long = await longNames(
-    client,
+    multiSearch,
     prefix,
     keys.filter((_, n) => names[n] === undefined),
   )
@@ -130,7 +125,7 @@ async function countsByName(
 
 /** Names too long to be read from their key: any frame of the author has them. */
 async function longNames(
-  { multiSearch }: MeiliClient,
+  multiSearch: MultiSearch,
   prefix: string,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

@@ -5,8 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { clip } from '../../../test/search/contract/documents.ts'
 import { ask } from '../../../test/support/frame-query.ts'
 import { DERIVED, DERIVED_NAMES, STORED, STORED_NAMES } from '../../vocabulary.ts'
-import type { ReadModelSearch } from '../postgres/search.ts'
-import { openMeiliClient } from './client.ts'
+import { openMultiSearch } from './client.ts'
 import { countMatches, findMatches, findVaried } from './frames.ts'
 import { renderFilter } from './queries.ts'
 import { authorKey, SETTINGS, toStored } from './settings.ts'
@@ -51,7 +50,7 @@ test('what is sent filters by each declared attribute, and names only what the i
   for (const [name, value] of values)
     for (const filter of [name, `not_${name}`]) {
       const from = sent.length
-      const query = ask({ filters: { [filter]: [value] } })
+      const query = { ...ask({ filters: { [filter]: [value] } }), question: undefined }
       await countMatches(client, 'library', query, [])
       await findMatches(client, 'library', { ...query, provenance: true }, [])
       await findVaried(client, 'library', query, [])
@@ -78,11 +77,9 @@ async function standIn(sent: MultiSearchQuery[]) {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => void server.closeAllConnections())
   onTestFinished(() => void server.close())
-  return openMeiliClient({
+  return openMultiSearch({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     key: 'only-for-tests',
-    // Asked where nothing is found only.
-    reads: {} as ReadModelSearch,
     mirror: async () => ({ version: '1', ready: true }),
     timeoutMs: 60_000,
   })

@@ -23,7 +23,7 @@ interface Counted {
 /** How many frames a set has; undefined above MOST_COUNTED. */
 export async function countSet(
   reads: Executor,
-  { page, pageSize }: FrameQuery,
+  { page, pageSize }: Pick<FrameQuery, 'page' | 'pageSize'>,
   set: MatchSet | undefined,
   rows: readonly { total?: number | null }[],
 ): Promise<number | undefined> {

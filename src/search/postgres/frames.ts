@@ -4,10 +4,9 @@ import type pg from 'pg'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { namedValues } from '../named-values.ts'
-import { MAX_RELEVANCE_DEPTH } from '../query.ts'
+import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
-import type { NamedWords } from '../text/named-words.ts'
-import { type Question, readAsOf, readQuestion } from '../text/question.ts'
+import { type Question, readAsOf } from '../text/question.ts'
 import { decisive, isFound, isMet, type Sense } from '../text/senses.ts'
 import { adviceFor, countFacets, countSet } from './counts.ts'
 import {
@@ -24,7 +23,7 @@ import {
 } from './rank.ts'
 import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
 import { whereOf } from './where.ts'
-import { readSenses, type TermStats } from './words.ts'
+import { type KnownSenses, sensesIn, type TermStats } from './words.ts'
 
 /** What a search reads from. */
 export interface ReadModel {
@@ -32,20 +31,23 @@ export interface ReadModel {
   common(): Promise<TermStats>
 }
 
-/** A page of the wall. Techniques of the query are current slugs. */
+/** A page of the wall. */
 export async function findFrames(
   readModel: ReadModel,
-  query: FrameQuery,
-  techniqueWords: () => Promise<NamedWords>,
+  query: Read<FrameQuery>,
+  known: KnownSenses | undefined,
 ): Promise<FramePage> {
-  if (query.q.trim() === '') return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
-  const question = readQuestion(query.q, await techniqueWords())
+  const { question, filters } = query
+  if (!question) return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
   const common = await readModel.common()
   return inSnapshot(readModel.pool, async (reads) => {
-    const senses = (await readSenses(reads, question.wanted, ['frames']))('frames')
-    return findInWords(reads, query, question, askedOf(query.filters, question, senses, common))
+    const senses = (await sensesIn(reads, question, ['frames'], known))('frames')
+    return findInWords(reads, query, question, askedOf(filters, question, senses, common))
   })
 }
+
+/** What a page is asked by beside its words. */
+type PageQuery = Omit<Read<FrameQuery>, 'question'>
 
 export const askedOf = (
   filters: FrameFilters,
@@ -58,7 +60,7 @@ export const askedOf = (
 export const isAsked = ({ senses, found, excluded }: Asked): boolean =>
   found.length > 0 || (senses.length === 0 && excluded.length > 0)
 
-async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
+async function findAll(reads: Snapshot, query: PageQuery): Promise<FramePage> {
   const where = whereOf(query.filters)
   const set: MatchSet = {
     ...{ level: 0, found: [], isFull: true, words: undefined, where, scored: allAlike },
@@ -68,6 +70,7 @@ async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
   const counts = await countsOf(reads, query, set, rows)
   const isAdvised = query.loosen && query.page === 1 && rows.length === 0
   return {
+    engine: 'postgres',
     frames: hitsOf(rows, undefined),
     ...counts,
     ...(isAdvised ? { loosened: await adviceFor(reads, query.filters, undefined) } : {}),
@@ -79,7 +82,7 @@ const allAlike = (source: SQL): SQL => sql`(select *, 1::float8 as score, null::
 /** The counts that a query asks for of its set, of which a page was found. */
 async function countsOf(
   reads: Snapshot,
-  query: FrameQuery,
+  query: PageQuery,
   set: MatchSet | undefined,
   rows: readonly FoundFrame[],
 ): Promise<Pick<FramePage, 'facets' | 'total'>> {
@@ -90,7 +93,7 @@ async function countsOf(
 /** A page of a question in words. */
 export async function findInWords(
   reads: Snapshot,
-  query: FrameQuery,
+  query: PageQuery,
   question: Question,
   asked: Asked,
 ): Promise<FramePage> {
@@ -105,6 +108,7 @@ export async function findInWords(
   const matcher = new Matcher(told)
   const room = page === 1 && set ? (fill ?? 0) - rows.length : 0
   return {
+    engine: 'postgres',
     frames: hitsOf(rows, matcher),
     ...counted,
     readAs: readAsOf(question, told, letGo, set ? fullyMetBy(set) : 0),
@@ -134,7 +138,7 @@ interface FoundSet {
 }
 
 /** The frames that meet every word, else those that meet most, and a page of them. */
-async function findSet(reads: Snapshot, query: FrameQuery, asked: Asked): Promise<FoundSet> {
+async function findSet(reads: Snapshot, query: PageQuery, asked: Asked): Promise<FoundSet> {
   if (!isAsked(asked)) return NONE
   const whole = await tryPage(reads, query, wholeSet(asked))
   if (whole) return whole
@@ -151,7 +155,7 @@ async function findSet(reads: Snapshot, query: FrameQuery, asked: Asked): Promis
 const NONE: FoundSet = { rows: [], held: null }
 
 /** Undefined where no page of this set has a frame. */
-async function tryPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundSet | undefined> {
+async function tryPage(reads: Snapshot, query: PageQuery, set: MatchSet): Promise<FoundSet | undefined> {
   const rows = await findPage(reads, query, set)
   if (rows.length > 0) return { set, rows, held: rows[0]!.held }
   if (query.page === 1) return undefined
@@ -203,7 +207,7 @@ const readFrames = (reads: Executor, page: SQL, order: string, also = sql``): Pr
 /** What a page is ordered by. */
 const COLUMNS = sql.raw('id, score, held, strength, added_ms, video_id, t_ms')
 
-async function findPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundFrame[]> {
+async function findPage(reads: Snapshot, query: PageQuery, set: MatchSet): Promise<FoundFrame[]> {
   const { page, pageSize, sort } = query
   const offset = (page - 1) * pageSize
   if (query.variety) return findVaried(reads, query, set)
@@ -250,7 +254,7 @@ function tieredFrames({ where, isByIndex }: MatchSet, { from, to }: { from: numb
 const COMPARED_AT_ONCE = 500
 
 /** Reads from the top until the page is full, because the frames before it decide what is a near-duplicate. */
-async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundFrame[]> {
+async function findVaried(reads: Snapshot, query: PageQuery, set: MatchSet): Promise<FoundFrame[]> {
   const filter = new VarietyFilter()
   const end = query.page * query.pageSize
   const kept: { id: string; score: number; held: boolean[] | null }[] = []

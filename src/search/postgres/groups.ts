@@ -3,16 +3,14 @@ import { UNSTORABLE } from '../../clean-text.ts'
 import type {
   DocumentKind,
   FrameDocument,
+  GroupsQuery,
   Hit,
   LibraryDocuments,
-  LibrarySearch,
   SearchGroups,
 } from '../library-search.ts'
-
-import { BEST } from '../query.ts'
+import { BEST, type Read } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
-import type { NamedWords } from '../text/named-words.ts'
-import { type Question, readQuestion } from '../text/question.ts'
+import type { Question } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
 import { nameKey } from '../text/tokens.ts'
 import { documentsOf } from './documents.ts'
@@ -20,7 +18,7 @@ import { askedOf, findInWords, isAsked, type ReadModel } from './frames.ts'
 import { BY_STRENGTH, namedScore, partialNameScore, scoreOf } from './rank.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, inSnapshot, rowsOf } from './tables.ts'
 import { anyOfSome, atLeast, fixedOf, tsquery } from './where.ts'
-import { readSenses, type SensesByScope } from './words.ts'
+import { type KnownSenses, SCOPES, type SensesByScope, sensesIn } from './words.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
 const ENTRY_KINDS = ['videos', 'brands', 'techniques'] as const
@@ -31,23 +29,26 @@ const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techn
 /** The four groups of a search by words. */
 export async function searchGroups(
   readModel: ReadModel,
-  { q, limit, sourceKey, namesOnly = false }: Parameters<LibrarySearch['search']>[0],
-  techniques: NamedWords,
+  { question, limit, sourceKey, namesOnly = false }: Read<GroupsQuery>,
+  known: KnownSenses | undefined,
 ): Promise<SearchGroups> {
   const common = await readModel.common()
   return inSnapshot(readModel.pool, async (reads) => {
     const ofVideo = sourceKey === undefined ? undefined : await findBySource(reads, sourceKey, limit)
     // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
-    if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
-    if (q.trim() === '') return strongestGroups(reads, limit)
-    const question = readQuestion(q, techniques)
-    const sensesIn = await readSenses(reads, question.wanted, namesOnly ? ENTRY_KINDS : ['frames', ...ENTRY_KINDS])
-    const names = await findNames(reads, question, sensesIn, { name: nameKey(q), limit })
+    if (
+      ofVideo &&
+      (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(question?.text ?? ''))
+    )
+      return ofVideo
+    if (!question) return strongestGroups(reads, limit)
+    const scoped = await sensesIn(reads, question, namesOnly ? ENTRY_KINDS : SCOPES, known)
+    const names = await findNames(reads, question, scoped, { name: nameKey(question.text), limit })
     if (namesOnly) return { ...names, frames: [] }
-    const senses = sensesIn('frames')
+    const senses = scoped('frames')
     const asked = askedOf({}, question, senses, common)
     if (!isAsked(asked)) return { ...names, frames: [] }
-    const few = { ...BEST, q, pageSize: limit, fill: limit }
+    const few = { ...BEST, pageSize: limit, fill: limit }
     const { frames, partialMatches = [], readAs } = await findInWords(reads, few, question, asked)
     return { ...names, frames: [...frames, ...partialMatches], readAs }
   })
@@ -56,10 +57,10 @@ export async function searchGroups(
 async function findNames(
   reads: Executor,
   question: Question,
-  sensesIn: SensesByScope,
+  scoped: SensesByScope,
   asked: { name: string; limit: number },
 ): Promise<Omit<SearchGroups, 'frames'>> {
-  const queries = ENTRY_KINDS.flatMap((kind) => namesQuery(kind, question, sensesIn, asked) ?? [])
+  const queries = ENTRY_KINDS.flatMap((kind) => namesQuery(kind, question, scoped, asked) ?? [])
   // `offset 0` keeps the planner from joining before it has cut.
   const rows =
     queries.length === 0
@@ -73,7 +74,7 @@ async function findNames(
      order by found.score desc, found.strength desc, found.id`,
         )
   const hits = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) => {
-    const matcher = new Matcher(sensesIn(kind))
+    const matcher = new Matcher(scoped(kind))
     return rows.flatMap((row): Hit<LibraryDocuments[K]>[] => {
       if (row.kind !== kind) return []
       const document = row.doc as LibraryDocuments[K]
@@ -91,10 +92,10 @@ async function findNames(
 function namesQuery(
   kind: EntryKind,
   { excluded: asExcluded }: Question,
-  sensesIn: SensesByScope,
+  scoped: SensesByScope,
   { name: key, limit }: { name: string; limit: number },
 ): SQL | undefined {
-  const senses = sensesIn(kind)
+  const senses = scoped(kind)
   const found = senses.filter(isFound)
   const some = anyOfSome(found)
   if (some === undefined) return undefined

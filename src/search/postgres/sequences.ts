@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { FoundSequence, SequencePage, SequenceQuery, SequenceStep } from '../library-search.ts'
-import type { NamedWords } from '../text/named-words.ts'
-import { readQuestion } from '../text/question.ts'
+import type { Read } from '../query.ts'
 import { readCursor, toCursor } from './documents.ts'
 import { askedOf, isAsked, type ReadModel } from './frames.ts'
 import { wholeSet } from './rank.ts'
@@ -13,19 +12,18 @@ import { readSenses } from './words.ts'
 const FILMS_AT_ONCE = 40
 const MOST_FILMS = 600
 
+export interface ReadSequences extends Omit<SequenceQuery, 'steps'> {
+  steps: readonly Read<SequenceStep>[]
+}
+
 /** The films that have every step in its order, newest first. */
-export async function findSequences(
-  readModel: ReadModel,
-  query: SequenceQuery,
-  techniques: NamedWords,
-): Promise<SequencePage> {
+export async function findSequences(readModel: ReadModel, query: ReadSequences): Promise<SequencePage> {
   const common = await readModel.common()
   return inSnapshot(readModel.pool, async (reads) => {
     const wheres: SQL[] = []
-    for (const { filters, q } of query.steps) {
-      if (q === '') wheres.push(whereOf(filters))
+    for (const { filters, question } of query.steps) {
+      if (!question) wheres.push(whereOf(filters))
       else {
-        const question = readQuestion(q, techniques)
         const senses = (await readSenses(reads, question.wanted, ['frames']))('frames')
         const asked = askedOf(filters, question, senses, common)
         // Every word counts: a step with a word that the library does not have is nowhere.
@@ -39,7 +37,7 @@ export async function findSequences(
 /** When the last film that was looked at was added, and its id. */
 type Place = [string | number, string]
 
-async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly SQL[]): Promise<SequencePage> {
+async function collect(reads: Snapshot, query: ReadSequences, wheres: readonly SQL[]): Promise<SequencePage> {
   const sequences: FoundSequence[] = []
   let [place, films] = [query.after === undefined ? undefined : (readCursor(query.after, 'integer') as Place), 0]
   for (;;) {
@@ -70,7 +68,7 @@ interface Candidate {
 /** The newest films that have every step somewhere. */
 function findCandidates(
   reads: Snapshot,
-  query: SequenceQuery,
+  query: Pick<SequenceQuery, 'author' | 'platform'>,
   wheres: readonly SQL[],
   place: Place | undefined,
 ): Promise<Candidate[]> {

@@ -13,6 +13,15 @@ export async function rowsOf<T>(db: Executor, query: SQL): Promise<T[]> {
   return (await db.execute(query)).rows as T[]
 }
 
+/** The version of the read model, which changes with any of its documents. */
+export async function versionOf(db: Executor): Promise<string> {
+  const [row] = await rowsOf<{ version: string }>(
+    db,
+    sql`select left(generation::text, 8) || '-' || version as version from read_models where engine = 'postgres'`,
+  )
+  return row?.version ?? '0'
+}
+
 /** The schema of the live read model. A rebuild fills another schema and then swaps the two. */
 export const LIVE = 'library_search'
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { isFunctionWord } from '../text/question.ts'
+import { isFunctionWord, type Question } from '../text/question.ts'
 import {
   type Candidate,
   type Concept,
@@ -13,17 +13,34 @@ import {
 import { beginningOf, stemOf } from '../text/tokens.ts'
 import { typosAllowed } from '../text/typos.ts'
 import { ttlCached } from '../ttl-cache.ts'
-import { type Executor, rowsOf, type Snapshot } from './tables.ts'
+import { type Executor, rowsOf, type Snapshot, versionOf } from './tables.ts'
 import { anyOf } from './where.ts'
 
 /** The first step of a question: which of its words the library has, and what the others may stand for. */
 
 /** Where words stand. On-screen text is a part of `frames`; `names` are the words of titles and brands. */
-const SCOPES = ['frames', 'videos', 'brands', 'techniques'] as const
+export const SCOPES = ['frames', 'videos', 'brands', 'techniques'] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** Of each scope: what the concepts of a question mean there. Only frames have attributes. */
 export type SensesByScope = (scope: Scope) => readonly Sense[]
+
+/** What the words of a question mean in the library of one version. */
+export interface KnownSenses {
+  version: string
+  in: SensesByScope
+}
+
+/** What the words of a question mean in the snapshot. `known`: from a snapshot that may be of the same version. */
+export async function sensesIn(
+  reads: Snapshot,
+  { wanted }: Pick<Question, 'wanted'>,
+  scopes: readonly Scope[],
+  known: KnownSenses | undefined,
+): Promise<SensesByScope> {
+  if (known && known.version === (await versionOf(reads))) return known.in
+  return readSenses(reads, wanted, scopes)
+}
 
 export async function readSenses(
   reads: Snapshot,

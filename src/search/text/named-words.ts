@@ -1,4 +1,4 @@
-import type { LibrarySearch } from '../library-search.ts'
+import type { LibrarySearch, TechniqueDocument } from '../library-search.ts'
 import { ENGLISH, OTHER_LANGUAGES } from '../words/words.ts'
 import { nameKey, runsOf, tokenize } from './tokens.ts'
 import { editDistance } from './typos.ts'
@@ -64,24 +64,28 @@ function techniqueWords(techniques: readonly { slug: string; name: string; alias
   )
 }
 
-/**
- * What the techniques of a library are called, never older than its version: an answer read with older words would be
- * kept under that version.
- */
-export function openTechniqueWords({
+/** The techniques of a library, and what they are called. */
+interface Vocabulary {
+  techniques: TechniqueDocument[]
+  words: NamedWords
+}
+
+/** Never older than the version of the library: an answer read with older words would be kept under that version. */
+export function openVocabulary({
   version,
   techniques,
-}: Pick<LibrarySearch, 'version' | 'techniques'>): () => Promise<NamedWords> {
-  let known: { version: string; words: Promise<NamedWords> } | undefined
+}: Pick<LibrarySearch, 'version' | 'techniques'>): () => Promise<Vocabulary> {
+  let known: { version: string; vocabulary: Promise<Vocabulary> } | undefined
   return async () => {
     const now = await version()
-    if (known?.version === now) return known.words
-    const read = { version: now, words: techniques().then(techniqueWords) }
+    if (known?.version === now) return known.vocabulary
+    const vocabulary = techniques().then((all) => ({ techniques: all, words: techniqueWords(all) }))
+    const read = { version: now, vocabulary }
     known = read
-    read.words.catch(() => {
+    vocabulary.catch(() => {
       if (known === read) known = undefined
     })
-    return read.words
+    return vocabulary
   }
 }
 

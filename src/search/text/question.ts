@@ -24,6 +24,8 @@ import {
 /** How a question in plain words is read. Pure. */
 
 export interface Question {
+  /** As it was asked. */
+  text: string
   wanted: Concept[]
   /** Behind a minus, “without” or “not”: no frame has them. */
   excluded: Concept[]
@@ -68,7 +70,7 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
   const last = wanted.at(-1)
   const isLast = last?.words.length === 1 && last.words[0] === tokenize(q).at(-1)?.word
   if (last && !last.exact && isLast) last.unfinished = true
-  return { wanted, excluded, ignored }
+  return { text: q, wanted, excluded, ignored }
 }
 
 /** Shortest word that is also found written together or apart. */
