@@ -74,6 +74,8 @@ const MAY_IMPORT = {
     'web',
     'workers',
     'oauth',
+    'http',
+    'api',
     'server',
   ],
 }

@@ -1,22 +1,20 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
+import { ROLES } from '../db/schema/accounts.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { type Account, setPlan } from '../library/accounts/accounts.ts'
+import { describeAccount, setPlan } from '../library/accounts/accounts.ts'
 import { PLANS } from '../vocabulary.ts'
 
-const PublicAccount = z
+const Account = z
   .strictObject({
     id: z.string(),
-    email: z.string().nullable(),
-    role: z.enum(['member', 'operator']),
-    plan: z.enum(['free', 'pro']),
+    email: z.string(),
+    role: z.enum(ROLES),
+    plan: z.enum(PLANS),
     created_at: z.iso.datetime(),
+    disabled_at: z.iso.datetime().nullable().describe('Since when its keys and sessions are refused.'),
   })
   .meta({ id: 'Account' })
-
-function toPublicAccount({ id, email, role, plan, createdAt }: Account): z.infer<typeof PublicAccount> {
-  return { id, email, role, plan, created_at: createdAt.toISOString() }
-}
 
 /** For billing systems. */
 export const accountEndpoints = [
@@ -29,12 +27,12 @@ export const accountEndpoints = [
       summary: 'Change an account’s plan; it holds from the next request on',
       body: z.strictObject({ plan: z.enum(PLANS) }),
       example: { plan: 'pro' },
-      answer: z.strictObject({ account: PublicAccount }),
+      answer: z.strictObject({ account: Account }),
       scope: 'accounts:write',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params, body }) => ({
-      account: toPublicAccount(await setPlan(db, { accountId: params.id, plan: body.plan })),
+      account: describeAccount(await setPlan(db, { accountId: params.id, plan: body.plan })),
     }),
   ),
 ]

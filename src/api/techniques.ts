@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
-import { endpoint, LOCATION } from '../http/endpoint.ts'
+import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { adoptFirstProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
+import { dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
+  type ChangedTechnique,
   countFramesOf,
   describeTechnique,
   MAX_TECHNIQUE,
   mergeTechnique,
-  patchTechnique,
+  updateTechnique,
 } from '../library/techniques/techniques.ts'
 import { SLUG } from '../library/techniques/vocabulary.ts'
 import { OK, Ok, Technique, toTechnique } from '../views/resources.ts'
@@ -28,41 +28,57 @@ const VocabularyEntry = z
     retired: z.boolean(),
   })
   .meta({ id: 'VocabularyEntry' })
-const entryAnswer = z.strictObject({ technique: VocabularyEntry })
+const entryAnswer = z.strictObject({
+  technique: VocabularyEntry,
+  adopted_frames: z
+    .int()
+    .describe('Frames that took a technique at once because a model had proposed it for them; more may follow.'),
+})
+
+const toAnswer = ({ technique, adopted }: ChangedTechnique) => ({
+  technique: describeTechnique(technique),
+  adopted_frames: adopted,
+})
 
 const slug = z
   .string()
   .max(64)
   .regex(SLUG, 'must have lower-case letters, digits and single hyphens only, such as split-screen')
-const technique = {
-  name: z.string().trim().min(1).max(MAX_TECHNIQUE.name),
-  description: z.string().trim().min(1).max(MAX_TECHNIQUE.description),
-  recognise: z.string().trim().min(1).max(MAX_TECHNIQUE.recognise),
-  /** Other spellings: they become slugs. */
-  aliases: z.array(z.string().max(100)).max(MAX_TECHNIQUE.aliases),
+const fields = {
+  slug: slug.describe('Its name in addresses and filters.'),
+  name: z.string().trim().min(1).max(MAX_TECHNIQUE.name).describe('Its name; of a new one the slug, if absent.'),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(MAX_TECHNIQUE.description)
+    .describe('What it is; of a new one the name, if absent.'),
+  recognise: z
+    .string()
+    .trim()
+    .min(1)
+    .max(MAX_TECHNIQUE.recognise)
+    .describe('How to recognise it in one frame; of a new one the description, if absent.'),
+  aliases: z.array(z.string().max(100)).max(MAX_TECHNIQUE.aliases).describe('Other words for it. They become slugs.'),
 }
-const NewTechniqueBody = z.strictObject({
-  slug,
-  name: technique.name,
-  description: technique.description,
-  recognise: technique.recognise.optional(),
-  aliases: technique.aliases.optional(),
-})
+const NewTechniqueBody = z.strictObject(fields).partial().required({ slug: true })
 const TechniquePatchBody = z
-  .strictObject({ slug, ...technique, retired: z.boolean() })
+  .strictObject({ ...fields, retired: z.boolean().describe('A retired technique is given to no more frames.') })
   .partial()
   .refine(
     (body) => Object.keys(body).length > 0,
     'name at least one of slug, name, description, recognise, aliases, retired',
   )
   .meta({ minProperties: 1 })
-const MergeBody = z.strictObject({ into: slug })
+const MergeBody = z.strictObject({ into: slug.describe('The technique that stays.') })
 
 const Suggestions = z
   .strictObject({
     suggestions: z.array(z.strictObject({ slug: z.string(), count: z.int(), frame_ids: z.array(z.string()) })),
   })
   .meta({ id: 'Suggestions' })
+
+const governing = { tag: 'Operators', scope: 'library:write' } as const
 
 const vocabulary = [
   cachedRead(
@@ -81,10 +97,10 @@ const vocabulary = [
 
   endpoint(
     {
+      ...governing,
       id: 'addTechnique',
       method: 'post',
       path: '/api/techniques',
-      tag: 'Operators',
       summary: 'Add a technique',
       body: NewTechniqueBody,
       example: {
@@ -94,56 +110,45 @@ const vocabulary = [
       },
       answer: entryAnswer,
       status: 201,
-      answerHeaders: LOCATION,
-      scope: 'library:write',
       errors: [409],
     },
-    async ({ db }: { db: Db }, { body, res }) => {
-      const row = await addTechnique(db, body)
-      await adoptFirstProposals(db)
-      res.location(`/api/techniques/${row.slug}`)
-      return { technique: describeTechnique(row) }
-    },
+    async ({ db }: { db: Db }, { body }) => toAnswer(await addTechnique(db, body)),
+    { locationOf: ({ technique }) => `/api/techniques/${technique.slug}` },
   ),
 
   endpoint(
     {
+      ...governing,
       id: 'updateTechnique',
       method: 'patch',
       path: '/api/techniques/:slug',
-      tag: 'Operators',
       summary: 'Rename (the old slug continues to work), edit, retire or restore a technique',
       body: TechniquePatchBody,
       example: { name: 'Zoom to the cursor' },
       answer: entryAnswer,
-      scope: 'library:write',
       errors: [404, 409],
     },
     async ({ db }: { db: Db }, { params, body, charge }) => {
       if (body.slug !== undefined) await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
-      const row = await patchTechnique(db, params.slug, body)
-      if (!row) throw new AppError('invalid_request', 'The technique has these values already. Send one that differs.')
-      await adoptFirstProposals(db)
-      return { technique: describeTechnique(row) }
+      return toAnswer(await updateTechnique(db, params.slug, body))
     },
   ),
 
   endpoint(
     {
+      ...governing,
       id: 'mergeTechnique',
       method: 'post',
       path: '/api/techniques/:slug/merge',
-      tag: 'Operators',
       summary: 'Make all frames of one technique frames of another',
       body: MergeBody,
       example: { into: 'cursor-zoom' },
       answer: entryAnswer,
-      scope: 'library:write',
       errors: [404, 409],
     },
     async ({ db }: { db: Db }, { params, body, charge }) => {
       await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
-      return { technique: describeTechnique(await mergeTechnique(db, params.slug, body.into)) }
+      return toAnswer(await mergeTechnique(db, params.slug, body.into))
     },
   ),
 ]
@@ -151,26 +156,24 @@ const vocabulary = [
 const suggestions = [
   endpoint(
     {
+      ...governing,
       id: 'listTechniqueSuggestions',
       method: 'get',
       path: '/api/technique-suggestions',
-      tag: 'Operators',
       summary: 'Techniques that models proposed outside the vocabulary, with counts and frames',
       answer: Suggestions,
-      scope: 'library:write',
     },
     async ({ db }: { db: Db }) => ({ suggestions: await listSuggestions(db) }),
   ),
 
   endpoint(
     {
+      ...governing,
       id: 'dismissTechniqueSuggestion',
       method: 'delete',
       path: '/api/technique-suggestions/:slug',
-      tag: 'Operators',
       summary: 'Dismiss a proposal',
       answer: Ok,
-      scope: 'library:write',
     },
     async ({ db }: { db: Db }, { params }) => {
       await dismissSuggestion(db, params.slug)

@@ -5,6 +5,7 @@ import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForFrames } from '../http/rate-limit/budgets.ts'
+import type { Caller } from '../library/accounts/keys.ts'
 import { countVideosOf, DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
@@ -97,6 +98,9 @@ export function toSubmitted(video: VideoRow): z.infer<typeof SubmittedVideo> {
   }
 }
 
+/** Null for the command line, which has no account. */
+const accountOf = (caller: Caller | undefined) => caller?.account.id ?? null
+
 /** Pictures that were considered and not kept: with `explain=1` only, at most 200. */
 const PassedOver = z.array(z.strictObject({ t_ms: z.int(), reason: z.string() }))
 
@@ -160,13 +164,15 @@ const openReads = [
   ),
 ]
 
+const operating = { tag: 'Operators', scope: 'videos:write' } as const
+
 const operators = [
   endpoint(
     {
+      ...operating,
       id: 'getVideoStatus',
       method: 'get',
       path: '/api/videos/:id/status',
-      tag: 'Operators',
       summary: 'The progress of a video, stage by stage',
       parameters: {
         explain: { schema: flag, description: '`1` adds why each frame was kept, and what was not.' },
@@ -176,7 +182,6 @@ const operators = [
         frames: z.array(ExplainedFrame).optional(),
         passed_over: PassedOver.optional(),
       }),
-      scope: 'videos:write',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params, query }) => {
@@ -187,14 +192,13 @@ const operators = [
 
   endpoint(
     {
+      ...operating,
       id: 'retryVideo',
       method: 'post',
       path: '/api/videos/:id/retry',
-      tag: 'Operators',
       summary: 'Queue a failed or cancelled video again',
       answer: submittedAnswer,
       status: 202,
-      scope: 'videos:write',
       errors: [404, 409],
     },
     async ({ db }: { db: Db }, { params }) => ({ video: toSubmitted(await retryVideo(db, params.id)) }),
@@ -202,13 +206,12 @@ const operators = [
 
   endpoint(
     {
+      ...operating,
       id: 'cancelVideo',
       method: 'post',
       path: '/api/videos/:id/cancel',
-      tag: 'Operators',
       summary: 'Stop the work on a video',
       answer: submittedAnswer,
-      scope: 'videos:write',
       errors: [404, 409],
     },
     async ({ db }: { db: Db }, { params }) => ({ video: toSubmitted(await cancelVideo(db, params.id)) }),
@@ -216,32 +219,30 @@ const operators = [
 
   endpoint(
     {
+      ...operating,
       id: 'editVideo',
       method: 'patch',
       path: '/api/videos/:id',
-      tag: 'Operators',
       summary: 'Change the title, brand, platform or date of a video; null removes the brand or the date',
       body: VideoPatchBody,
       example: { author: 'Northwind Labs', published_at: '2026-11-20' },
       answer: submittedAnswer,
-      scope: 'videos:write',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params, body, caller }) => {
-      const edit = { id: params.id, accountId: caller.account.id, details: body }
+      const edit = { id: params.id, accountId: accountOf(caller), details: body }
       return { video: toSubmitted(await editVideo(db, edit)) }
     },
   ),
 
   endpoint(
     {
+      ...operating,
       id: 'deleteVideo',
       method: 'delete',
       path: '/api/videos/:id',
-      tag: 'Operators',
       summary: 'Remove a video with its frames, their saves and their pins',
       answer: Ok,
-      scope: 'videos:write',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params }) => {
@@ -271,19 +272,18 @@ export const brandEndpoints = [
 
   endpoint(
     {
+      ...operating,
       id: 'mergeBrands',
       method: 'post',
       path: '/api/brands/merge',
-      tag: 'Operators',
       summary: 'Give every video of one brand the name of another, for example where it is spelt in two ways',
       body: z.strictObject({ from: DETAILS.author, into: DETAILS.author }),
       example: { from: 'Northwind labs', into: 'Northwind Labs' },
       answer: z.strictObject({ videos: z.int().describe('How many videos changed their brand.') }),
-      scope: 'videos:write',
     },
     async ({ db }: { db: Db }, { body, caller, charge }) => {
       await charge(pointsForFrames(await countVideosOf(db, body.from)) - POINTS.write)
-      return { videos: await mergeBrands(db, { ...body, accountId: caller.account.id }) }
+      return { videos: await mergeBrands(db, { ...body, accountId: accountOf(caller) }) }
     },
   ),
 ]

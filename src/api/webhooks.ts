@@ -78,9 +78,14 @@ const Delivery = z
   .meta({ id: 'Delivery', description: 'One event for one webhook, with its attempts.' })
 
 const fields = {
-  url: z.string().min(1).max(2_000),
-  types: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).nullable(),
-  description: z.string().max(200),
+  url: z.string().min(1).max(2_000).describe('The address that events are sent to.'),
+  types: z
+    .array(z.enum(EVENT_TYPES))
+    .min(1)
+    .max(EVENT_TYPES.length)
+    .nullable()
+    .describe('Types of events that are sent; null (`all` in commands) is every type, those of later versions too.'),
+  description: z.string().max(200).describe('What it is for.'),
 }
 const NewWebhookBody = z.strictObject(fields).partial({ types: true, description: true })
 const WebhookPatchBody = z
@@ -88,7 +93,14 @@ const WebhookPatchBody = z
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'name at least one of url, types, description')
   .meta({ minProperties: 1 })
-const RotateBody = z.strictObject({ overlap_hours: z.int().min(0).max(MAX_OVERLAP_HOURS).optional() })
+const RotateBody = z.strictObject({
+  overlap_hours: z
+    .int()
+    .min(0)
+    .max(MAX_OVERLAP_HOURS)
+    .default(OVERLAP_HOURS)
+    .describe('Hours in which the old secret signs too.'),
+})
 const ResumeBody = z.strictObject({
   from: z
     .string()
@@ -97,7 +109,7 @@ const ResumeBody = z.strictObject({
     .default('stopped')
     .describe('`stopped`, `now`, a cursor of the event log, or a date.'),
 })
-const ResendBody = z.strictObject({ event_id: z.uuid('must be the id of an event') })
+const ResendBody = z.strictObject({ event_id: z.uuid('must be the id of an event').describe('The event.') })
 
 const one = z.strictObject({ webhook: Webhook })
 const withSecret = z.strictObject({ webhook: Webhook, secret: z.string().describe('Shown once.') })
@@ -178,6 +190,10 @@ const registration = [
       await deleteEndpoint(db, params.id)
       return OK
     },
+    {
+      loses: async ({ db }, { params }) =>
+        `the receiver ${(await loadEndpoint(db, params!.id)).url} with its deliveries`,
+    },
   ),
   idempotentPost(
     {
@@ -185,7 +201,6 @@ const registration = [
       id: 'rotateWebhookSecret',
       path: '/api/webhooks/:id/secret',
       summary: 'Replace the secret; for a time the old one signs beside it',
-      description: `The overlap is ${OVERLAP_HOURS} hours unless \`overlap_hours\` says otherwise.`,
       body: RotateBody,
       bodyOptional: true,
       example: { overlap_hours: 48 },

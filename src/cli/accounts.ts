@@ -1,9 +1,9 @@
 import { Argument, type Command, Option } from 'commander'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
-  type Account,
   createAccount,
   deleteAccount,
+  describeAccount,
   listAccounts,
   loadAccountByEmail,
   setDisabled,
@@ -16,13 +16,14 @@ import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { answers, type CommandContext, type Result, withContext } from './context.ts'
-import { addExamples, ageOf, type Column, count, printPieces, requireConsent, table } from './terminal.ts'
+import { linesOf } from './lines.ts'
+import { addExamples, type Column, count, printPieces, requireConsent } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {
   answers(group.command('list', { isDefault: true }).description('list every account'), async ({ db }) => {
     const accounts = await listAccounts(db)
-    return [{ accounts: accounts.map(toEntry) }, () => table(accounts, COLUMNS)]
+    return shown({ accounts: accounts.map(describeAccount) })
   })
 
   answers(
@@ -34,7 +35,8 @@ export function defineAccounts(group: Command): void {
       .option('--operator', 'let the account add videos, correct annotations and change plans'),
     async ({ config, db }, { email, plan, operator }: { email: string; plan?: Plan; operator?: boolean }) => {
       const given = plan ?? config.defaultPlan
-      return shown(await createAccount(db, { email, plan: given, role: operator ? 'operator' : 'member' }))
+      const account = await createAccount(db, { email, plan: given, role: operator ? 'operator' : 'member' })
+      return shown({ account: describeAccount(account) })
     },
   )
 
@@ -42,8 +44,10 @@ export function defineAccounts(group: Command): void {
     ofAccount(group, 'set-plan', 'change the plan, from the next request on').addArgument(
       new Argument('<plan>', 'its new plan').choices(PLANS),
     ),
-    async ({ db }, email: string, plan: Plan) =>
-      shown(await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })),
+    async ({ db }, email: string, plan: Plan) => {
+      const { id: accountId } = await loadAccountByEmail(db, email)
+      return shown({ account: describeAccount(await setPlan(db, { accountId, plan })) })
+    },
   )
 
   answers(
@@ -103,7 +107,7 @@ function addAdmission(group: Command): void {
     answers(ofAccount(group, act, ACCESS[act]), async ({ db }, email: string) => {
       const { id: accountId } = await loadAccountByEmail(db, email)
       const account = await setDisabled(db, { accountId, disabled: act === 'disable' })
-      return [{ account: toEntry(account) }, () => `${act}d ${account.email}`]
+      return [{ account: describeAccount(account) }, () => `${act}d ${account.email}`]
     })
 
   answers(
@@ -135,20 +139,13 @@ function addExport(group: Command): void {
     )
 }
 
-const shown = (account: Account): Result => [{ account: toEntry(account) }, () => table([account], COLUMNS)]
+const shown = (answer: object): Result => [answer, () => linesOf(answer, COLUMNS)]
 
-function toEntry({ id, email, role, plan, createdAt, disabledAt }: Account) {
-  const disabled_at = disabledAt?.toISOString() ?? null
-  return { id, email, role, plan, created_at: createdAt.toISOString(), disabled_at }
+const EMAIL: Column<ReturnType<typeof describeAccount>> = {
+  heading: 'EMAIL',
+  cell: ({ email, disabled_at }) => (disabled_at ? `${email} (disabled)` : email),
 }
-
-const COLUMNS: Column<Account>[] = [
-  { heading: 'ID', cell: ({ id }) => id },
-  { heading: 'PLAN', cell: ({ plan }) => plan },
-  { heading: 'ROLE', cell: ({ role }) => role },
-  { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
-  { heading: 'EMAIL', cell: ({ email, disabledAt }) => (disabledAt ? `${email} (disabled)` : email) },
-]
+const COLUMNS = ['id', 'plan', 'role', 'created_at', EMAIL] as const
 
 /** A sign-in link as operators hand it over. */
 async function operatorLink({ config, db }: CommandContext, email: string): Promise<string> {

@@ -79,6 +79,7 @@ const LISTED: Readonly<Record<string, string>> = {
   key: 'frames keys list',
   technique: 'frames techniques',
   webhook: 'frames webhooks',
+  'dead event': 'frames events dead',
 }
 
 function withList({ message, missing = '' }: AppError): string {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { eventEndpoints } from '../api/events.ts'
 import type { Db } from '../db/client.ts'
 import {
   type Cursor,
@@ -12,13 +13,14 @@ import {
   type StoredEvent,
 } from '../events/catalogue.ts'
 import { toCloudEvent } from '../events/cloud-event.ts'
-import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '../events/dead-events.ts'
-import { readPosition, replay } from '../events/positions.ts'
+import { type DeadEvent, listDeadEvents, requestRetries } from '../events/dead-events.ts'
+import { readPosition } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import { openLogTail } from '../events/tail.ts'
 import { answers, type CommandContext, listParser, type Result, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
-import { addExamples, ageOf, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
+import { defineOperations } from './operations.ts'
+import { addExamples, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
 
 interface EventsOptions {
   after?: Cursor
@@ -62,8 +64,7 @@ export function defineEvents(command: Command): void {
       }),
     )
   defineExportEvents(command)
-  defineReplay(command)
-  defineDeadEvents(command)
+  defineConsumers(command)
 }
 
 async function requireKnownCursor({ db }: CommandContext, after: Cursor): Promise<void> {
@@ -171,65 +172,19 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
   complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last)}`)
 }
 
-/** `frames events replay` */
-function defineReplay(group: Command): void {
-  const command = group
-    .command('replay')
-    .description('make a consumer handle events again, from a position in the log on')
-    .argument('<consumer>', 'search, analytics or another; a wrong name lists them')
-    .requiredOption(
-      '--from <position>',
-      'a date or time, or the cursor of the last event that stays handled (0.0: none)',
-    )
-  answers(command, async ({ db }, consumer: string, { from }: { from: string }) => {
-    const place = await readPosition(db, '--from', from)
-    const { was, events } = await replay(db, { consumer, from: place })
-    return [
-      { consumer, from: formatCursor(place), was: formatCursor(was), events },
-      () => `${consumer} handles ${count(events, 'event')} again, up to ${formatCursor(was)} where it was.`,
-    ]
-  })
-  addExamples(command, 'events replay analytics --from 0.0', 'events replay search --from 2026-11-20T08:00:00Z')
-}
-
-/** `frames events dead …` */
-function defineDeadEvents(group: Command): void {
+/** `frames events replay` and `frames events dead …` */
+function defineConsumers(group: Command): void {
+  defineOperations(group, eventEndpoints, { replay: { of: 'replayEvents' } })
+  addExamples(
+    group.commands.at(-1)!,
+    'events replay analytics --from 0.0',
+    'events replay search --from 2026-11-20T08:00:00Z',
+  )
   const dead = group.command('dead').description('list, show and try again events that a consumer could not handle')
-
-  answers(
-    dead
-      .command('list')
-      .description('list them, the newest first')
-      .option('--consumer <name>', 'only of this consumer'),
-    async ({ db, config }, { consumer = null }: { consumer?: string | null }) => {
-      const found = await listDeadEvents(db, { consumer })
-      return [
-        { dead_events: found.map((one) => describeDead(one, config.publicUrl)) },
-        () => (found.length > 0 ? table(found, DEAD_EVENT_COLUMNS) : 'no dead events'),
-      ]
-    },
-  )
-
-  answers(
-    dead
-      .command('show')
-      .description('show one whole, with the reason of the last failure')
-      .argument('<event>', 'event id'),
-    async ({ db, config }, eventId: string) => {
-      const found = await listDeadEvents(db, { eventId })
-      if (found.length === 0)
-        throw new CliError('No consumer has a dead event of this id. List them with: frames events dead list')
-      const described = found.map((one) => describeDead(one, config.publicUrl))
-      const lines = described.flatMap(({ consumer, attempts, at, error, event }) => [
-        `consumer  ${consumer}`,
-        `attempts  ${attempts}, the last at ${at}`,
-        `error     ${error}`,
-        `event     ${JSON.stringify(event)}`,
-      ])
-      return [{ dead_events: described }, () => lines]
-    },
-  )
-
+  defineOperations(dead, eventEndpoints, {
+    list: { of: 'listDeadEvents', columns: DEAD_EVENTS },
+    show: { of: 'getDeadEvent' },
+  })
   answers(
     dead
       .command('retry')
@@ -241,6 +196,8 @@ function defineDeadEvents(group: Command): void {
   )
   addExamples(dead, ...EXAMPLES)
 }
+
+const DEAD_EVENTS = ['event.id', 'consumer', 'event.type', 'event.subject', 'attempts', 'at', 'waiting', 'error']
 
 const EXAMPLES = [
   'events dead list',
@@ -276,13 +233,3 @@ async function retry(db: Db, eventIds: string[], { all, consumer = null }: Retry
   ]
   return [{ handled, failed: failed.length, waiting: waiting.length }, () => lines]
 }
-
-const DEAD_EVENT_COLUMNS: Column<DeadEvent>[] = [
-  { heading: 'EVENT', cell: ({ event }) => event.id },
-  { heading: 'CONSUMER', cell: ({ consumer }) => consumer },
-  { heading: 'TYPE', cell: ({ event }) => event.type },
-  { heading: 'SUBJECT', cell: ({ event }) => event.subject },
-  { heading: 'TRIES', cell: ({ attempts }) => String(attempts), align: 'right' },
-  { heading: 'AGE', cell: ({ at }) => ageOf(at), terminalOnly: true },
-  { heading: 'ERROR', cell: ({ error, waiting }) => (waiting ? `waiting for another attempt: ${error}` : error) },
-]

@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
+import { brandEndpoints, videoEndpoints } from '../api/videos.ts'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
-import { AppError, notFound, readGiven } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
-import { DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
-import { PLATFORMS } from '../vocabulary.ts'
 import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
-import { usage } from './failure.ts'
+import { defineOperation, defineOperations } from './operations.ts'
 import {
   addExamples,
   ageOf,
@@ -28,33 +27,18 @@ import {
 } from './terminal.ts'
 
 export function defineEdit(command: Command): void {
-  addExamples(command, 'edit <video> --title "Our launch" --author Acme', 'edit <video> --published ""')
-  command
-    .argument('<video>', 'video id')
-    .option('--title <text>', 'title')
-    .option('--author <name>', 'brand or channel ("" removes it)')
-    .addOption(new Option('--platform <name>', 'where it was published').choices(PLATFORMS))
-    .option('--published <date>', 'when it was published ("" removes it)')
-  answers(command, async ({ db }, id: string, { title, author, platform, published }: Record<string, string>) => {
-    const given = { title, author: author === '' ? null : author, platform }
-    const details = readGiven(DetailEdit, { ...given, published_at: published === '' ? null : published })
-    if (Object.values(details).every((value) => value === undefined))
-      throw usage('Say what to change: --title, --author, --platform or --published.')
-    await editVideo(db, { id, accountId: null, details })
-    return showVideo({ db }, id)
-  })
+  addExamples(command, 'edit <video> --title "Our launch" --author Acme', 'edit <video> --published-at ""')
+  defineOperation(command, videoEndpoints, { of: 'editVideo' })
 }
 
 /** `frames brands`: a brand is the author of videos and has no row of its own. */
 export function defineBrands(group: Command): void {
-  const merge = group.command('merge <brand> <into>').description('give every video of one brand the name of another')
+  const wait = async (answer: unknown) => {
+    if ((answer as { videos: number }).videos === 0) throw notFound('brand')
+    return answer
+  }
+  defineOperations(group, brandEndpoints, { merge: { of: 'mergeBrands', args: ['from', 'into'], wait } })
   addExamples(group, 'brands merge "Acme inc" Acme')
-  answers(merge, async ({ db }, from: string, given: string) => {
-    const into = readGiven(DETAILS.author, given)
-    const videos = await mergeBrands(db, { from, into, accountId: null })
-    if (videos === 0) throw notFound(`brand "${from}"`)
-    return [{ videos }, () => `${count(videos, 'video')} of ${from} changed to ${into}`]
-  })
 }
 
 interface ChangeOptions {

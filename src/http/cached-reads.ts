@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { canonicalKey, readParameters } from '../parameters.ts'
 import { contextOf } from './edge.ts'
-import type { Answer, Endpoint, Input, Methodless } from './endpoint.ts'
+import type { Answer, Endpoint, Given, Input, Methodless } from './endpoint.ts'
 import type { LocalLimits } from './rate-limit/rate-limits.ts'
 import { CompressibleBody, encodingReader, isAny, isNoneMatchMet, sendBody } from './response-body.ts'
 import {
@@ -28,12 +28,13 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
   { canonical = (query) => query, check, coldPoints }: ReadOptions<O> = {},
-): Endpoint<D & { cache: CachedReads }> {
+): Endpoint<D & { cache: CachedReads }, Given<O>, Answer<O>> {
   const { path, parameters = {} } = operation
   return {
     ...operation,
     method: 'get',
     cached: true,
+    act: (deps, given) => load(deps, { params: {}, query: {}, ...given } as Input<O>),
     toHandler: (deps) => {
       const read = (req: Request): CacheableRead => {
         const query = canonical(readParameters(req.originalUrl, parameters) as Input<O>['query'])

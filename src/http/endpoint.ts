@@ -81,9 +81,15 @@ export interface Operation {
 /** What a declaration of a fixed method leaves out. */
 export type Methodless = Omit<Operation, 'method'>
 
-/** An operation and its handler. `D`: what the handler needs. */
-export interface Endpoint<D> extends Operation {
+/** An operation and its handler. `D`: what the handler needs, `G`: what it is given, `A`: its answer. */
+export interface Endpoint<D, G = never, A = unknown> extends Operation {
   toHandler: (deps: D, tools: EndpointTools) => RequestHandler
+  /** The same deed for commands, tools and forms, which have checked what they give it, and the right to it. */
+  act(deps: D, given: G): Promise<A>
+  /** What is lost for good, as people read it: commands ask first. @throws AppError not_found */
+  loses?(deps: D, given: G): Promise<string>
+  /** The answer holds a secret that is not shown again. */
+  secret?: boolean
 }
 
 /** The dependencies of the endpoint router. */
@@ -119,21 +125,41 @@ export interface Input<O extends Methodless> {
 /** The answer as the operation's schema has it. */
 export type Answer<O extends Methodless> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
 
+/** What a handler is given where there is no request. */
+export type Given<O extends Methodless> = Partial<Pick<Input<O>, 'params' | 'query' | 'body' | 'caller'>>
+
+interface EndpointOptions<D, O extends Methodless> {
+  loses?: (deps: D, given: Given<O>) => Promise<string>
+  /** The path of what was created. */
+  locationOf?: (answer: Answer<O>) => string
+}
+
 /** Declares an endpoint. A handler that sends the answer itself returns undefined. */
 export function endpoint<D, const O extends Operation>(
   operation: O,
   handle: (deps: D, input: Input<O>) => Promise<Answer<O> | undefined> | Answer<O> | undefined,
-): Endpoint<D> {
+  { loses, locationOf }: EndpointOptions<D, O> = {},
+): Endpoint<D, Given<O>, Answer<O>> {
   return {
     ...operation,
+    ...(loses ? { loses } : {}),
+    ...(locationOf ? { answerHeaders: { ...operation.answerHeaders, ...LOCATION } } : {}),
+    act: async (deps, given) => (await handle(deps, withoutRequest(given))) as Answer<O>,
     toHandler: (deps, tools) => async (req, res) => {
       const answer = await handle(deps, readInput(operation, tools, req, res))
       if (operation.status !== undefined) res.status(operation.status)
       if (answer === undefined) return
+      if (locationOf) res.location(locationOf(answer))
       if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
       else res.json(answer)
     },
   }
+}
+
+/** Commands and pages have their own limits. A handler that sends the answer itself cannot be asked so. */
+function withoutRequest<O extends Methodless>(given: Given<O>): Input<O> {
+  const free = { charge: async () => undefined, hold: () => undefined }
+  return { params: {}, query: {}, ...free, ...given } as unknown as Input<O>
 }
 
 interface PostOptions<O extends Methodless> {
@@ -146,17 +172,22 @@ interface PostOptions<O extends Methodless> {
 }
 
 /** Declares a POST that runs in one transaction, and at most once per Idempotency-Key. */
-export function idempotentPost<D, const O extends Methodless & { scope: Scope }>(
+export function idempotentPost<D extends { db: Db }, const O extends Methodless & { scope: Scope }>(
   operation: O,
   write: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
   { secret = false, pointsOf, locationOf }: PostOptions<O> = {},
-): Endpoint<D> {
+): Endpoint<D, Given<O>, Answer<O>> {
   const { status = 200 } = operation
   return {
     ...operation,
     method: 'post',
     ...(locationOf ? { answerHeaders: { ...operation.answerHeaders, ...LOCATION } } : {}),
     idempotent: true,
+    ...(secret ? { secret } : {}),
+    act(deps, given) {
+      const act = (tx: Tx) => write(deps, { ...withoutRequest(given), tx })
+      return given.caller ? deps.db.transactionOf(given.caller.account.id, act) : deps.db.transaction(act)
+    },
     toHandler: (deps, tools) => async (req, res) => {
       const input = readInput(operation, tools, req, res)
       if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
@@ -188,7 +219,7 @@ async function inOneTransaction(
 }
 
 /** Header of an answer that created a resource. */
-export const LOCATION = { Location: 'The path of what was created.' } as const
+const LOCATION = { Location: 'The path of what was created.' } as const
 
 /** Fields in camel case, `frameId`, are taken in snake case too, as all others are written. */
 function asNamed(schema: z.ZodType, given: unknown): unknown {

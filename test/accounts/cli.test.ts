@@ -112,7 +112,7 @@ test.each<[command: string, code: number, says: string]>([
   ['events replay nobody --from 0.0', 2, 'there is no nobody. Use one of'],
   ['events replay webhooks --from 0.0', 2, 'would send everything again'],
   ['events dead retry', 2, 'Name the events, or give --all'],
-  ['events dead show x', 1, 'No consumer has a dead event of this id'],
+  ['events dead show x', 1, 'No such dead event. frames events dead lists those'],
   ['add', 2, 'Name at least one file or URL'],
   ['add film.mp4 --platform tv', 2, 'Allowed choices are youtube, '],
   ['add film.mp4 --priority -1', 2, '--priority'],

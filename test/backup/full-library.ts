@@ -19,7 +19,7 @@ import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
-import { addTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
+import { addTechnique, updateTechnique } from '../../src/library/techniques/techniques.ts'
 import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
 import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
@@ -87,7 +87,7 @@ async function collect(db: Db, accountId: string, frameIds: string[]): Promise<v
 async function describe(db: Db, accountId: string, { id, frameIds }: { id: string; frameIds: string[] }) {
   const [first, second] = frameIds as [string, string]
   await addTechnique(db, { slug: 'pan-up', name: 'Pan up', description: 'The camera pans up.' })
-  await renameTechnique(db, 'pan-up', 'tilt-up')
+  await updateTechnique(db, 'pan-up', { slug: 'tilt-up' })
   await dismissSuggestion(db, 'tilt-and-shift')
   const answer = {
     status: 'annotated',

@@ -291,7 +291,7 @@ test('every part of techniques changes the vocabulary, and tells how many frames
   })
   const techniques = async (...args: string[]) => (await run('techniques', ...args, '--json')).json
   const described = { name: 'CLI move', description: 'From a shell.', aliases: ['shell-move'] }
-  const given = ['--name', described.name, '--description', described.description, '--alias', 'Shell Move']
+  const given = ['--name', described.name, '--description', described.description, '--aliases', 'Shell Move']
   expect(await techniques('add', 'cli-move', ...given)).toMatchObject({ technique: described, adopted_frames: 0 })
   const id = await addVideo(service, 2)
   await service.drain()
@@ -302,9 +302,10 @@ test('every part of techniques changes the vocabulary, and tells how many frames
   expect(await techniques('add', 'cli-idea')).toMatchObject({ adopted_frames: 1 })
   expect((await run('techniques', 'merge', 'cli-turn', 'cli-idea')).code).toBe(0)
   expect((await frameRows(service, id)).map((row) => row.technique)).toEqual(['cli-idea', 'cli-idea'])
-  expect((await run('techniques', 'retire', 'cli-idea')).stdout).toContain('(retired)')
+  expect((await run('techniques', 'retire', 'cli-idea')).stdout).toContain('retired: yes')
   expect(await techniques('restore', 'cli-idea')).toMatchObject({ technique: { retired: false } })
-  expect((await run('techniques', 'suggestions', '--dismiss', 'cli-other')).stdout).toBe('Nothing waits for review.\n')
+  expect((await run('techniques', 'dismiss', 'cli-other')).stdout).toBe('dismissed cli-other\n')
+  expect((await run('techniques', 'suggestions')).stdout).toBe('no suggestions\n')
   expect((await run('techniques')).stdout).toContain('title-card')
 })
 

@@ -210,19 +210,18 @@ test('a video that is added again stays as it is, and the answer says what does'
 test('the command line edits a video and merges brands, and says what it cannot', async () => {
   const run = (...args: string[]) => frames(service, service.stores.redisUrl, args)
   const [one] = [await readyVideo({ author: 'Quartz inc' }), await readyVideo({ author: 'Quartz inc' })]
-  const edited = await run('edit', one, '--title', 'Spelt well', '--author', '', '--published', '2026-11-20', '--json')
+  const given = ['--title', 'Spelt well', '--author', '', '--published-at', '2026-11-20']
+  const edited = await run('edit', one, ...given, '--json')
   const date = '2026-11-20T00:00:00.000Z'
   expect(edited.json.video).toMatchObject({ title: 'Spelt well', author: null, platform: 'web', published_at: date })
-  expect((await run('edit', one, '--published', '')).stdout).not.toContain('published')
+  expect((await run('edit', one, '--published-at', '')).stdout).not.toContain('published at')
   expect((await run('edit', one, '--author', 'Quartz inc')).code).toBe(0)
-  expect((await run('brands', 'merge', 'Quartz inc', 'Quartz')).stdout).toBe(
-    '2 videos of Quartz inc changed to Quartz\n',
-  )
+  expect((await run('brands', 'merge', 'Quartz inc', 'Quartz')).stdout).toBe('videos: 2\n')
   for (const [args, code, said] of [
-    [['brands', 'merge', 'Quartz inc', 'Quartz'], 1, 'No such brand "Quartz inc".'],
-    [['edit', one], 2, 'Say what to change: --title, --author, --platform or --published.'],
-    [['edit', one, '--title', ''], 2, 'title must have a character that can be seen'],
-    [['edit', one, '--published', 'soon'], 2, 'published_at must be a date such as 2026-11-20'],
+    [['brands', 'merge', 'Quartz inc', 'Quartz'], 1, 'No such brand.'],
+    [['edit', one], 2, 'Name at least one of --title, --author, --platform, --published-at.'],
+    [['edit', one, '--title', ''], 2, '--title: must have a character that can be seen'],
+    [['edit', one, '--published-at', 'soon'], 2, '--published-at: must be a date such as 2026-11-20'],
     [['edit', 'nosuchvideo', '--title', 'x'], 1, 'frames status lists those there are'],
   ] as const) {
     const { code: ended, stderr } = await run(...args)

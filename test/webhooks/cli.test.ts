@@ -61,7 +61,8 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
   expect(deliveries).toHaveLength(2)
   expect((await frames('deliveries', webhook.id)).out).toMatch(/key\.revoked +delivered +1 .* 204 \d+ ms/)
   const { event_id } = deliveries[0]
-  expect((await json('resend', webhook.id, '--event', event_id)).delivery).toMatchObject({ event_id, state: 'waiting' })
+  const { delivery } = await json('resend', webhook.id, '--event-id', event_id)
+  expect(delivery).toMatchObject({ event_id, state: 'waiting' })
 
   expect((await json('edit', webhook.id, '--types', 'all')).webhook.types).toBeNull()
   const rotated = await json('rotate', webhook.id, '--overlap-hours', '1')

@@ -23,6 +23,12 @@ type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */
 export type Account = AccountRow & { email: string }
 
+/** An account as programs see it. */
+export function describeAccount({ id, email, role, plan, createdAt, disabledAt }: Account) {
+  const disabled_at = disabledAt?.toISOString() ?? null
+  return { id, email, role, plan, created_at: createdAt.toISOString(), disabled_at }
+}
+
 function hasAddress(row: AccountRow | undefined): row is Account {
   return row !== undefined && row.email !== null
 }

@@ -8,12 +8,13 @@ import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
+import { adoptFirstProposals } from '../frames/technique-suggestions.ts'
 import { finishMove, loadVocabulary, lockVocabulary, requireSlug, startMove, toSlug } from './vocabulary.ts'
 
 export interface NewTechnique {
   slug: string
-  name: string
-  description: string
+  name?: string | undefined
+  description?: string | undefined
   recognise?: string | undefined
   aliases?: string[] | undefined
 }
@@ -36,36 +37,49 @@ function cleanTexts<T extends Partial<NewTechnique>>(technique: T): T {
     if (text === '' || characterCount(text) > MAX_TECHNIQUE[field])
       throw invalid(field, `A technique's ${field} has 1 to ${MAX_TECHNIQUE[field]} characters.`)
   }
-  if ((given.aliases?.length ?? 0) > MAX_TECHNIQUE.aliases)
-    throw invalid('aliases', `A technique has at most ${MAX_TECHNIQUE.aliases} aliases.`)
   return given
 }
 
-export async function addTechnique(db: DbOrTx, given: NewTechnique): Promise<TechniqueRow> {
+/** What a change came to: the technique, and how many frames took at once what an annotator had proposed for them. */
+export interface ChangedTechnique {
+  technique: TechniqueRow
+  adopted: number
+}
+
+/**
+ * Frames whose annotator proposed what the vocabulary now names take it: the first of them here, the others by the
+ * reconciler, because a common proposal may have tens of thousands of frames.
+ */
+async function withAdopted(db: Db, technique: TechniqueRow): Promise<ChangedTechnique> {
+  return { technique, adopted: (await adoptFirstProposals(db)) ?? 0 }
+}
+
+/** Without a name it is the slug, without a description the name. @throws AppError invalid_request, conflict. */
+export async function addTechnique(db: Db, given: NewTechnique): Promise<ChangedTechnique> {
   requireSlug(given.slug)
-  const technique = cleanTexts(given)
-  const aliases = toAliases(technique.aliases ?? [], technique.slug)
-  return changeVocabulary(db, technique.slug, 'added', async (tx) => {
+  const { name = given.slug, description = name, recognise = description } = given
+  const technique = cleanTexts({ slug: given.slug, name, description, recognise })
+  const aliases = toAliases(given.aliases ?? [], technique.slug)
+  const added = await changeVocabulary(db, technique.slug, 'added', async (tx) => {
     await requireFree(tx, [technique.slug, ...aliases])
     const [row] = await tx
       .insert(techniques)
-      .values({ ...technique, recognise: technique.recognise ?? technique.description, aliases })
+      .values({ ...technique, aliases })
       .returning()
     return row!
   })
+  return withAdopted(db, added)
 }
 
 /** An edit that changes nothing appends no event. @throws AppError not_found, invalid_request, conflict. */
-export async function editTechnique(
-  db: DbOrTx,
-  slug: string,
-  changes: Partial<Omit<NewTechnique, 'slug'>>,
-): Promise<TechniqueRow> {
+async function editTechnique(tx: Tx, slug: string, changes: Omit<NewTechnique, 'slug'>): Promise<TechniqueRow> {
   const given = cleanTexts(changes)
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
-  return changeVocabulary(db, slug, 'edited', async (tx, unchanged) => {
+  return changeVocabulary(tx, slug, 'edited', async (_, unchanged) => {
     const row = await requireTechnique(tx, slug)
-    if (isDeepStrictEqual({ ...row, ...edit }, row)) return unchanged(row)
+    const differs = ([name, value]: [string, unknown]) =>
+      value !== undefined && !isDeepStrictEqual(value, row[name as keyof TechniqueRow])
+    if (!Object.entries(edit).some(differs)) return unchanged(row)
     if (edit.aliases)
       await requireFree(
         tx,
@@ -76,34 +90,22 @@ export async function editTechnique(
   })
 }
 
-/** The frames follow in pieces; the old slug stays valid as a redirect. Renaming to its own slug is a no-op. */
-export async function renameTechnique(db: Db, slug: string, to: string): Promise<TechniqueRow> {
-  const row = await db.transaction((tx) => startRename(tx, slug, to))
-  await finishMove(db, slug)
-  return row
-}
-
-async function startRename(tx: Tx, slug: string, to: string): Promise<TechniqueRow> {
+async function startRename(tx: Tx, slug: string, to: string): Promise<void> {
   requireSlug(to)
   await lockVocabulary(tx)
   const row = await requireTechnique(tx, slug)
-  if (to === slug) return row
   // Renaming back to one of its former slugs is allowed and removes that redirect.
   await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
   await requireFree(tx, [to], slug)
-  const [renamed] = await tx
-    .insert(techniques)
-    .values({ ...row, slug: to, updatedAt: new Date() })
-    .returning()
+  await tx.insert(techniques).values({ ...row, slug: to, updatedAt: new Date() })
   await startMove(tx, slug, { to, as: 'renamed' })
-  return renamed!
 }
 
 /**
  * Moves every frame of `slug` to `into`, in pieces. The old slug and its aliases resolve to `into` from the start on.
  * @throws AppError not_found, invalid_request, conflict
  */
-export async function mergeTechnique(db: Db, slug: string, into: string): Promise<TechniqueRow> {
+export async function mergeTechnique(db: Db, slug: string, into: string): Promise<ChangedTechnique> {
   if (slug === into) throw invalid('into', 'A technique cannot be merged into itself. Name another one.')
   const row = await db.transaction(async (tx) => {
     await lockVocabulary(tx)
@@ -114,7 +116,7 @@ export async function mergeTechnique(db: Db, slug: string, into: string): Promis
     return setTechnique(tx, into, { aliases: [...new Set([...target.aliases, ...from.aliases])] })
   })
   await finishMove(db, slug)
-  return row
+  return withAdopted(db, row)
 }
 
 /** How many frames a rename or a merge changes: its price. */
@@ -123,49 +125,46 @@ export async function countFramesOf(db: DbOrTx, slug: string): Promise<number> {
 }
 
 /** A retired technique takes no new frames and leaves the vocabulary. Frames that have it keep it. */
-export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
-  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', async (tx, unchanged) => {
+async function retireTechnique(tx: Tx, slug: string, retired: boolean): Promise<TechniqueRow> {
+  return changeVocabulary(tx, slug, retired ? 'retired' : 'restored', async (_, unchanged) => {
     const row = await requireTechnique(tx, slug)
     if ((row.retiredAt !== null) === retired) return unchanged(row)
     return setTechnique(tx, slug, { retiredAt: retired ? new Date() : null })
   })
 }
 
+/**
+ * Changes what is given of a technique: its slug, texts and other names, or whether it is retired. The frames follow a
+ * new slug in pieces, and the old one stays valid as a redirect. A repeat changes nothing.
+ */
+export async function updateTechnique(
+  db: Db,
+  slug: string,
+  { slug: to = slug, retired, ...edit }: TechniquePatch,
+): Promise<ChangedTechnique> {
+  const row = await db.transaction(async (tx) => {
+    if (to !== slug) await startRename(tx, slug, to)
+    const edited = await editTechnique(tx, to, edit)
+    return retired === undefined ? edited : retireTechnique(tx, to, retired)
+  })
+  if (to !== slug) await finishMove(db, slug)
+  return withAdopted(db, row)
+}
+
+export interface TechniquePatch extends Partial<NewTechnique> {
+  /** A retired technique is given to no more frames. */
+  retired?: boolean | undefined
+}
+
 /** Aliases are stored as slugs, so that any spelling by a model matches. */
 function toAliases(given: readonly string[], own: string): string[] {
+  if (given.length > MAX_TECHNIQUE.aliases)
+    throw invalid('aliases', `A technique has at most ${MAX_TECHNIQUE.aliases} aliases.`)
   const aliases = given.map(toSlug).filter((alias) => alias !== '' && alias !== own)
   return [...new Set(aliases)]
 }
 
 type Change = EventData<'technique.changed'>['change']
-
-export interface TechniquePatch extends Partial<NewTechnique> {
-  retired?: boolean | undefined
-}
-
-/**
- * Applies several changes of one technique at once; its frames follow a new slug in pieces. Undefined when the patch
- * asks for no change.
- */
-export async function patchTechnique(
-  db: Db,
-  slug: string,
-  { slug: to, retired, ...edit }: TechniquePatch,
-): Promise<TechniqueRow | undefined> {
-  const patched = await db.transaction(async (tx) => {
-    let current = slug
-    let row: TechniqueRow | undefined
-    if (to !== undefined && to !== slug) {
-      row = await startRename(tx, slug, to)
-      current = to
-    }
-    if (Object.keys(edit).length > 0) row = await editTechnique(tx, current, edit)
-    if (retired !== undefined) row = await retireTechnique(tx, current, retired)
-    return row
-  })
-  if (to !== undefined && to !== slug) await finishMove(db, slug)
-  return patched
-}
 
 async function changeVocabulary(
   db: DbOrTx,

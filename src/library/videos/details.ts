@@ -34,7 +34,11 @@ export const DETAILS = { title: line, author: line, platform: z.enum(PLATFORMS),
 export const NewDetails = z.object(DETAILS).partial()
 /** What is absent stays. Null: none. */
 export const DetailEdit = z
-  .strictObject({ ...DETAILS, author: line.nullable(), published_at: time.nullable() })
+  .strictObject({
+    ...DETAILS,
+    author: line.nullable().describe('Brand or channel; null, or an empty text in commands, removes it.'),
+    published_at: time.nullable().describe('When it was published; null, or an empty text in commands, removes it.'),
+  })
   .partial()
 type DetailEdit = z.output<typeof DetailEdit>
 

@@ -26,7 +26,7 @@ const parameters = {
   page: { schema: z.coerce.number().int().min(1).max(100_000), description: `Page of ${PAGE} accounts.` },
 } as const satisfies Parameters
 
-const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
+const PlanForm = z.object({ plan: z.enum(PLANS) })
 
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
 export function addAccountPages(actions: Actions, deps: PageDeps): void {

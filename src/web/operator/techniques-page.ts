@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import {
-  adoptFirstProposals,
-  dismissSuggestion,
-  listSuggestions,
-  restoreSuggestion,
-} from '../../library/frames/technique-suggestions.ts'
+import { dismissSuggestion, listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
   countFramesOf,
-  editTechnique,
   findTechniqueUsage,
   listTechniqueUsage,
   mergeTechnique,
-  patchTechnique,
+  updateTechnique,
 } from '../../library/techniques/techniques.ts'
 import { loadVocabulary, requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters } from '../../parameters.ts'
@@ -84,10 +78,6 @@ const Texts = z.object({
   recognise: field.filled,
   aliases: field.text.transform(namesOf),
 })
-const textsOf = ({ recognise, ...texts }: z.output<typeof Texts>) => ({
-  ...texts,
-  ...(recognise === undefined ? {} : { recognise }),
-})
 const Slug = z.object({ slug: field.text })
 const Merge = z.object({ into: field.text, sure: field.flag })
 /** Without `sure` the answer is a page that asks. */
@@ -97,28 +87,26 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
   const NewTechnique = Texts.extend({ slug: field.filled })
   actions.action({ path: '/web/techniques', who, body: NewTechnique }, async ({ body: { slug: given, ...texts } }) => {
-    const { slug } = await addTechnique(db, { ...textsOf(texts), slug: given ?? toSlug(texts.name) })
-    const adopted = (await adoptFirstProposals(db)) ?? 0
+    const { technique, adopted } = await addTechnique(db, { ...texts, slug: given ?? toSlug(texts.name) })
+    const { slug } = technique
     return { json: { slug, adopted }, to: `/operator/techniques/${slug}` }
   })
 
   actions.action({ path: '/web/techniques/:slug/edit', who, body: Texts }, async ({ body, param }) => {
-    const { slug } = await editTechnique(db, param('slug'), textsOf(body))
-    await adoptFirstProposals(db)
-    return { json: { slug }, to: `/operator/techniques/${slug}` }
+    await updateTechnique(db, param('slug'), body)
+    return { json: { slug: param('slug') }, to: `/operator/techniques/${param('slug')}` }
   })
 
   actions.action({ path: '/web/techniques/:slug/rename', who, body: Slug }, async ({ body, param, charge }) => {
     const to = requireSlug(body.slug)
     await charge(pointsForItems(await countFramesOf(db, param('slug'))) - POINTS.write)
-    await patchTechnique(db, param('slug'), { slug: to })
-    await adoptFirstProposals(db)
+    await updateTechnique(db, param('slug'), { slug: to })
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
   })
 
   const Retire = z.object({ retired: field.choice })
   actions.action({ path: '/web/techniques/:slug/retire', who, body: Retire }, async ({ body, param }) => {
-    await patchTechnique(db, param('slug'), body)
+    await updateTechnique(db, param('slug'), body)
     return { json: body, to: `/operator/techniques/${param('slug')}` }
   })
 
@@ -151,8 +139,8 @@ function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   const Of = z.object({ of: field.text })
   actions.action({ path: '/web/suggestions/:slug/alias', who, body: Of }, async ({ body, param }) => {
     const { technique } = await findTechniqueUsage(db, body.of)
-    await editTechnique(db, technique.slug, { aliases: [...technique.aliases, requireSlug(param('slug'))] })
-    const adopted = (await adoptFirstProposals(db)) ?? 0
+    const aliases = [...technique.aliases, requireSlug(param('slug'))]
+    const { adopted } = await updateTechnique(db, technique.slug, { aliases })
     return { json: { adopted }, to: `/operator/techniques/${technique.slug}` }
   })
 }
