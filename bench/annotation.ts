@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { TECHNIQUE_SEED } from '../src/library/techniques/technique-seed.ts'
 import type { FrameAnnotation } from '../src/vision/annotator.ts'
-import { type FrameTiming, openMeasuringAnnotator } from '../src/vision/measured/measuring-annotator.ts'
+import type { FrameTiming } from '../src/vision/measured/measure-frame.ts'
+import { openMeasuringAnnotator } from '../src/vision/measured/measuring-annotator.ts'
 import { answerOf, confusionOf, costOf, isRight, scoreOf, scoreWords } from './support/annotation-scores.ts'
 import type { About } from './support/bench.ts'
 import { defaultFolder } from './support/clips.ts'
@@ -98,7 +99,7 @@ function scoreDesigns(samples: readonly Sample[], answers: Map<string, FrameAnno
 
 async function annotateAll(samples: readonly Sample[]) {
   const timings: FrameTiming[] = []
-  await using annotator = await openMeasuringAnnotator({ onTimed: (timing) => timings.push(timing) })
+  await using annotator = openMeasuringAnnotator({ onTimed: (timing) => timings.push(timing) })
   const answers = new Map<string, FrameAnnotation>()
   for (const [file, ofFile] of Map.groupBy(samples, ({ span }) => span.file)) {
     const durationSec = Math.max(...ofFile.map(({ span }) => span.toSec))

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
+import { CHILD_ENV } from '../src/processes/child.ts'
 import { extractVideo } from '../src/video/extract/extract.ts'
 import { encodeImages } from '../src/video/extract/frame-images.ts'
-import { CHILD_ENV, CHILD_FLAGS } from '../src/video/extract/run-extraction.ts'
+import { CHILD_FLAGS } from '../src/video/extract/run-extraction.ts'
 import type { About } from './support/bench.ts'
 import { median } from './support/stats.ts'
 
@@ -120,11 +121,7 @@ async function makeClip(folder: string, name: string, height: number): Promise<s
   return file
 }
 
-async function compare(
-  folder: string,
-  clip: string,
-  rounds: number,
-): Promise<{ ours: Cost; base: Cost; frames: number; peakMb: number }> {
+async function compare(folder: string, clip: string, rounds: number): Promise<Omit<ClipCost, 'name'>> {
   const ours: Cost[] = []
   const base: Cost[] = []
   let frames = 0

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
  */
 const MAY_IMPORT = {
   local: [],
+  processes: [],
   base: [],
   db: ['base'],
   events: ['base', 'db'],
@@ -18,8 +19,8 @@ const MAY_IMPORT = {
   backup: ['base', 'db', 'events', 'media'],
   outbound: ['base'],
   webhooks: ['base', 'outbound'],
-  video: ['base', 'outbound'],
-  vision: ['base'],
+  video: ['base', 'processes', 'outbound'],
+  vision: ['base', 'processes'],
   search: ['base'],
   library: ['base', 'db', 'events', 'media', 'outbound', 'webhooks', 'video', 'vision'],
   projections: ['base', 'db', 'events', 'media', 'video', 'search'],
@@ -106,7 +107,7 @@ const PRIVATE = [
   [/\bcreateRequire\([^)]*\)\('/],
   [/\.transfer\??\.?\(/],
   // The process that decodes a video ends with it.
-  [/\bMALLOC_/, 'src/video/extract/run-extraction.ts'],
+  [/\bMALLOC_/, 'src/processes/child.ts'],
 ]
 
 /** How many files may stand beside the rooms. One more needs a room whose knowledge it is. */

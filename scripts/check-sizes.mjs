@@ -39,7 +39,7 @@ const CEILINGS = {
   'src/search': 5_556,
   'src/server': 580,
   'src/timeline': 561,
-  'src/video': 5_121,
+  'src/video': 5_037,
   'src/views': 1_806,
   'src/vision': 3_679,
   'src/web': 7_321,

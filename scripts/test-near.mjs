@@ -51,6 +51,7 @@ const HELD_BY = {
   'src/media': ['backup/places', 'contract/image-ranges', 'library/uploads', 'library/video-files', 'media'],
   'src/backup': ['backup'],
   'src/outbound': ['accounts/invitations', 'video/fetch-source', 'webhooks/api', 'webhooks/receivers'],
+  'src/processes': ['video/extract', 'video/orphans', 'video/starved-host', 'vision/measure-in-child'],
   'src/webhooks': ['webhooks'],
   'src/timeline': ['library/timelines'],
 

@@ -1,5 +1,5 @@
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
-import type { FrameTiming } from '../../src/vision/measured/measuring-annotator.ts'
+import type { FrameTiming } from '../../src/vision/measured/measure-frame.ts'
 import { type Attribute, type Sample, toWords } from './labelled-frames.ts'
 import { round } from './stats.ts'
 

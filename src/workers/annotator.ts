@@ -5,11 +5,10 @@ import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
-import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import type { ReadingLanguages } from '../vision/measured/identity.ts'
-import { measureInChild } from '../vision/measured/measure-in-child.ts'
+import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 
 export interface AnnotatorParts {
   config: Pick<Config, 'vision' | 'readingLanguages'>
@@ -33,7 +32,7 @@ export function openMeasuring(languages: ReadingLanguages): Annotator {
   const { codes, dataDir } = languages
   const missing = dataDir && codes.map((code) => `${code}.traineddata`).find((name) => !existsSync(join(dataDir, name)))
   if (missing) throw new ConfigError(`OCR_LANGUAGES: put ${missing} into OCR_DATA_DIR, or leave the language out`)
-  return measureInChild({ env: CHILD_ENV, languages })
+  return openMeasuringAnnotator({ languages })
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */

@@ -11,7 +11,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import { type Annotator, AnnotatorUnavailable, type FrameToAnnotate } from '../../src/vision/annotator.ts'
-import { measureInChild } from '../../src/vision/measured/measure-in-child.ts'
+import { openMeasuringAnnotator } from '../../src/vision/measured/measuring-annotator.ts'
 import { openMeasuring } from '../../src/workers/annotator.ts'
 
 const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
@@ -37,7 +37,7 @@ function measurers(): number[] {
 }
 
 test('it describes frames in a process that ends with the work, and in another one afterwards', async () => {
-  annotator = measureInChild({ idleMs: 300 })
+  annotator = openMeasuringAnnotator({ idleMs: 300 })
   expect(measurers()).toEqual([])
   const stored: string[] = []
   const [first, second] = await Promise.all([
@@ -61,7 +61,7 @@ test('it describes frames in a process that ends with the work, and in another o
 })
 
 test('killed while it measures it fails that job only, and the next one has a new process', async () => {
-  annotator = measureInChild()
+  annotator = openMeasuringAnnotator()
   const busy = annotator.annotate(video, await Promise.all(['b', 'c', 'd', 'e'].map(frame)), {
     ...options(),
     onAnnotated: async () => {
@@ -74,7 +74,7 @@ test('killed while it measures it fails that job only, and the next one has a ne
 })
 
 test('an aborted job is over at once', async () => {
-  annotator = measureInChild()
+  annotator = openMeasuringAnnotator()
   const stop = new AbortController()
   const running = annotator.annotate(video, [await frame('a'), await frame('b')], options(stop.signal))
   await expect.poll(() => measurers().length).toBe(1)
@@ -84,20 +84,20 @@ test('an aborted job is over at once', async () => {
 
 test('a process that has something to say to a parent that is gone ends quietly', async () => {
   const entry = fileURLToPath(new URL('../../src/vision/measured/measuring-process.ts', import.meta.url))
-  const child = fork(entry, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const child = fork(entry, ['{}'], { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const said = text(child.stderr!)
   await once(child, 'message')
   // It reads the question, and answers that it fails, before it can see that the channel is closed.
   child.kill('SIGSTOP')
-  await new Promise((sent) => child.send({ type: 'annotate', id: 1, video, frames: null, techniques: [] }, sent))
+  await new Promise((sent) => child.send({ id: 1, request: {} }, sent))
   child.disconnect()
   child.kill('SIGCONT')
-  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
   expect(await said).not.toContain('EPIPE')
 })
 
 test('frames wait where the process cannot start', async () => {
-  annotator = measureInChild({ env: { NODE_OPTIONS: '--no-such-option' } })
+  annotator = openMeasuringAnnotator({ env: { NODE_OPTIONS: '--no-such-option' } })
   await expect(annotator.annotate(video, [await frame('a')], options())).rejects.toBeInstanceOf(AnnotatorUnavailable)
 })
 

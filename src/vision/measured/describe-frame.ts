@@ -35,7 +35,7 @@ export interface ReadText {
 
 /** Turns what was measured and read into an annotation. */
 export function describeFrame(
-  frame: FrameToAnnotate,
+  frame: Omit<FrameToAnnotate, 'image'>,
   { picture, drawing, faces }: { picture: Picture; drawing: Drawing; faces: FaceFinding },
   { words, languages }: ReadText,
   techniques: readonly TechniqueTerm[],

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { type Child, ChildLost, startChild } from '../../processes/child.ts'
 import {
   type AnnotateOptions,
   type AnnotationRun,
@@ -9,180 +9,100 @@ import {
   type VideoContext,
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
-import { describeFrame } from './describe-frame.ts'
 import { ENGLISH, measuredAs, type ReadingLanguages } from './identity.ts'
-import type { Measurement, MeasureReply } from './measure-worker.ts'
+import type { FrameTiming, Measured, MeasureRequest, MeterOptions } from './measure-frame.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import { openTextReader, type Word } from './read-text.ts'
-
-/** Longest measuring of one picture, faces included. */
-const MEASURE_TIMEOUT_MS = 120_000
 
 export interface MeasuringAnnotatorOptions {
-  /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
-  readTimeoutMs?: number
+  /** How long the process stays after its last frame (default a minute). */
+  idleMs?: number
+  /** The environment of the process, beside what every child has. */
+  env?: Readonly<Record<string, string>>
   /** Default: English. */
   languages?: ReadingLanguages
+  /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
+  readTimeoutMs?: number
   /** For benchmarks. */
   onTimed?: (timing: FrameTiming) => void
 }
 
-export interface FrameTiming {
-  frameId: string
-  totalMs: number
-  /** The face detector's pass over the whole picture. */
-  facePassMs: number
-  /** Preparing and reading; 0 when the frame holds no text and was not read. */
-  readMs: number
-  read: boolean
-}
+const ENTRY = new URL('./measuring-process.ts', import.meta.url)
+const IDLE_MS = 60_000
+/** Longest measuring of one picture, faces included; once more for the picture before it. */
+const MEASURE_TIMEOUT_MS = 120_000
+/** The delay before a process that could not start is started again. */
+const START_RETRY_MS = 60_000
 
 /**
  * The annotator that needs neither a vision model nor a key. It fills what can be measured, read or concluded by a sure
- * rule, and leaves the rest null with the reason. One worker thread measures faces and pixels, another reads text. Both
- * load once, on the first frame, while the calling thread waits. They take about 500 MB, 400 with `CHILD_ENV`.
+ * rule, and leaves the rest null with the reason. It works in a process of its own, whose models take some 400 MB. They
+ * load with the first frame. The process ends after a minute without one, so that the memory returns to the machine.
  */
-export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
-  const meter = openMeter(MEASURE_TIMEOUT_MS)
-  const languages = options.languages ?? ENGLISH
-  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000, languages })
+export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Annotator {
+  const { idleMs = IDLE_MS, env, languages = ENGLISH, readTimeoutMs = 60_000, onTimed } = options
+  const timeoutMs = 2 * (MEASURE_TIMEOUT_MS + readTimeoutMs)
+  let measurer: Child<MeasureRequest, Measured, never> | undefined
+  let runs = 0
+  let idle: NodeJS.Timeout | undefined
+  // One frame is measured while the other is read.
+  const lanes = [oneAtATime(), oneAtATime()]
+  let turn = 0
 
-  async function annotateFrame(
-    frame: FrameToAnnotate,
-    { signal, techniques }: AnnotateOptions,
-  ): Promise<FrameAnnotation> {
-    const start = performance.now()
-    const measured = await meter.measure(frame.image, signal)
-    let words: Word[] | null = []
-    let readMs = 0
-    if (measured.reading) {
-      const readStart = performance.now()
-      words = await reader.read(measured.reading, signal)
-      readMs = measured.reading.preparedMs + performance.now() - readStart
+  async function measure(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
+    signal.throwIfAborted()
+    if (!measurer || measurer.isLost)
+      measurer = startChild(ENTRY, { args: [JSON.stringify({ languages, readTimeoutMs } satisfies MeterOptions)], env })
+    const request = { frame: { ...frame, image: frame.image.toString('base64') }, techniques }
+    try {
+      const { annotation, timing } = await measurer.call(request, { signal, timeoutMs })
+      onTimed?.(timing)
+      return annotation
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof ChildLost)) return toFailure(frame, error as Error)
+      if (!error.wasReady) throw cannotStart(error.cause as Error)
+      if (error.timedOut) return toFailure(frame, new Error(`measuring took longer than ${timeoutMs} ms`))
+      throw new Error('the measuring process ended', { cause: error.cause })
     }
-    options.onTimed?.({
-      frameId: frame.id,
-      totalMs: performance.now() - start,
-      facePassMs: measured.faces.passMs,
-      readMs,
-      read: measured.reading !== null,
-    })
-    return describeFrame(frame, measured, { words, languages: languages.codes }, techniques)
   }
+
+  async function measureAll(frames: readonly FrameToAnnotate[], given: AnnotateOptions): Promise<FrameAnnotation[]> {
+    const annotations: FrameAnnotation[] = []
+    for (const frame of frames) {
+      const annotation = await lanes[turn++ % 2]!(() => measure(frame, given))
+      await given.onAnnotated?.(annotation)
+      annotations.push(annotation)
+    }
+    return annotations
+  }
+
+  const end = () => measurer?.kill()
 
   return {
     ...measuredAs(languages.codes),
-    async annotate(
-      _video: VideoContext,
-      frames: readonly FrameToAnnotate[],
-      annotateOptions: AnnotateOptions,
-    ): Promise<AnnotationRun> {
-      const annotations: FrameAnnotation[] = []
-      for (const frame of frames) {
-        annotateOptions.signal.throwIfAborted()
-        const annotation = await annotateFrame(frame, annotateOptions).catch((error: unknown) => {
-          annotateOptions.signal.throwIfAborted()
-          if (error instanceof AnnotatorUnavailable) throw error
-          return toFailure(frame, error)
-        })
-        await annotateOptions.onAnnotated?.(annotation)
-        annotations.push(annotation)
+    async annotate(_: VideoContext, frames, given): Promise<AnnotationRun> {
+      given.signal.throwIfAborted()
+      clearTimeout(idle)
+      runs++
+      try {
+        return { annotations: await measureAll(frames, given), calls: [] }
+      } finally {
+        if (--runs === 0) idle = setTimeout(end, idleMs).unref()
       }
-      return { annotations, calls: [] }
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([meter[Symbol.asyncDispose](), reader[Symbol.asyncDispose]()])
+      clearTimeout(idle)
+      end()
     },
   }
 }
 
-/** The delay before a measuring thread that could not start is started again. */
-const START_RETRY_MS = 60_000
-
-function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
-  const reason = error instanceof Error ? error.message : String(error)
-  return {
-    frameId: frame.id,
-    status: 'failed',
-    reason: plainText(`could not be measured: ${reason}`, 300),
-    values: {},
-    issues: [],
-  }
+function toFailure({ id }: FrameToAnnotate, { message }: Error): FrameAnnotation {
+  const reason = plainText(`could not be measured: ${message}`, 300)
+  return { frameId: id, status: 'failed', reason, values: {}, issues: [] }
 }
 
 function cannotStart(cause: Error): AnnotatorUnavailable {
   const message = `The measuring annotator cannot start: ${cause.message}`
   return new AnnotatorUnavailable('cannot_start', message, START_RETRY_MS)
-}
-
-/**
- * The worker thread that decodes and finds faces. It starts with the first picture, and again after it died or hung.
- */
-function openMeter(timeoutMs: number) {
-  const waiting = new Map<number, Pick<PromiseWithResolvers<Measurement>, 'resolve' | 'reject'>>()
-  let worker: Worker | undefined
-  let nextId = 1
-  const run = oneAtATime()
-
-  function start(): Worker {
-    const started = new Worker(new URL('./measure-worker.ts', import.meta.url))
-    let ready = false
-    started.unref()
-    started.on('message', (reply: MeasureReply) => {
-      if (reply === 'ready') {
-        ready = true
-        return
-      }
-      const asked = waiting.get(reply.id)
-      waiting.delete(reply.id)
-      if ('error' in reply) asked?.reject(new Error(reply.error))
-      else asked?.resolve(reply.measurement)
-    })
-    started.on('error', (error: unknown) => {
-      const cause = error instanceof Error ? error : new Error(String(error))
-      // A thread that never started is the installation's fault, not the picture's: the frames wait.
-      lose(started, ready ? cause : cannotStart(cause))
-    })
-    started.on('exit', () => lose(started, new Error('the measuring thread ended')))
-    return started
-  }
-
-  function lose(lost: Worker, error: Error) {
-    if (worker !== lost) return
-    worker = undefined
-    void lost.terminate()
-    for (const asked of waiting.values()) asked.reject(error)
-    waiting.clear()
-  }
-
-  async function ask(image: Uint8Array, signal: AbortSignal): Promise<Measurement> {
-    signal.throwIfAborted()
-    worker ??= start()
-    const asked = worker
-    asked.ref()
-    const id = nextId++
-    const { promise, resolve, reject } = Promise.withResolvers<Measurement>()
-    waiting.set(id, { resolve, reject })
-    const timer = setTimeout(() => lose(asked, new Error(`measuring took longer than ${timeoutMs} ms`)), timeoutMs)
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort)
-    try {
-      asked.postMessage({ id, image })
-      return await promise
-    } finally {
-      waiting.delete(id)
-      asked.unref()
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-    }
-  }
-
-  return {
-    measure: (image: Uint8Array, signal: AbortSignal) => run(() => ask(image, signal)),
-    async [Symbol.asyncDispose]() {
-      const stopping = worker
-      if (stopping) lose(stopping, new Error('closed'))
-      await stopping?.terminate()
-    },
-  }
 }

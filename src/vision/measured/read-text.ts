@@ -67,8 +67,7 @@ export function openTextReader(options: { timeoutMs: number; languages: ReadingL
     )
   }
 
-  async function readOne({ png, width, height }: Readable, signal: AbortSignal): Promise<Word[] | null> {
-    signal.throwIfAborted()
+  async function readOne({ png, width, height }: Readable): Promise<Word[] | null> {
     current ??= start()
     const worker = await current.catch((error: unknown) => {
       current = undefined
@@ -76,8 +75,6 @@ export function openTextReader(options: { timeoutMs: number; languages: ReadingL
     })
     const late = Promise.withResolvers<'late'>()
     const timer = setTimeout(() => late.resolve('late'), timeoutMs)
-    const onAbort = () => late.resolve('late')
-    signal.addEventListener('abort', onAbort)
     try {
       const result = await Promise.race([
         worker.recognize(Buffer.from(png), {}, { text: false, blocks: true }),
@@ -85,20 +82,17 @@ export function openTextReader(options: { timeoutMs: number; languages: ReadingL
       ])
       if (result === 'late') {
         await stop()
-        signal.throwIfAborted()
         return null
       }
       return toWords(result.data.blocks ?? [], width, height)
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
     }
   }
 
   return {
     /** The confidently read words in reading order; null after the time-out. */
-    read: (picture: Readable, signal: AbortSignal) => run(() => readOne(picture, signal)),
-    [Symbol.asyncDispose]: stop,
+    read: (picture: Readable) => run(() => readOne(picture)),
   }
 }
 
