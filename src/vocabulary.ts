@@ -81,49 +81,119 @@ export type Tone = (typeof TONES)[number]
 export type Kind = (typeof KINDS)[number]
 export type Platform = (typeof PLATFORMS)[number]
 
+/** The opening and the ending of a film are this long, and at most a third of it. */
+export const END_SEC = 5
+
 /**
- * Attributes that frames have a column for, in the order of answers: filters, facets, both engines and the tools follow
- * from a row. Without a closed list the value is a name, of a technique or of a brand.
+ * The attributes of frames, one row each, in the order of answers: columns, filters, facets, menus, corrections and
+ * tools follow from a row. `role` says whose they are: an annotator or a person chooses `chosen` ones and writes
+ * `written` ones. The extraction or the video gives `given` ones. The others follow from what is measured and have no
+ * column: `search/named-values.ts` says how. Without a list of `values` the value is a name or a text.
  */
-export const STORED = {
-  subject: { values: SUBJECTS, description: 'What the frame shows.' },
-  surface: { values: SURFACES, description: 'What it was made with.' },
-  shot: { values: SHOTS, description: 'How close the presenter is.' },
-  technique: { values: null, description: 'Slug of a named technique; see /api/techniques.' },
-  zone: { values: ZONES, description: 'Where the largest face sits: `none`, or a cell of the 3×3 grid.' },
-  tone: { values: TONES, description: 'Dark or bright, measured from luminance.' },
+export const ATTRIBUTES = {
+  subject: { role: 'chosen', values: SUBJECTS, label: 'Subject', description: 'What the frame shows.' },
+  surface: { role: 'chosen', values: SURFACES, label: 'Surface', description: 'What it was made with.' },
+  shot: { role: 'chosen', values: SHOTS, label: 'Shot', description: 'How close the presenter is.' },
+  technique: {
+    role: 'chosen',
+    values: null,
+    label: 'Technique',
+    description: 'Slug of a named technique; see /api/techniques.',
+  },
+  zone: {
+    role: 'chosen',
+    values: ZONES,
+    label: 'Face',
+    description: 'Where the largest face sits: `none`, or a cell of the 3×3 grid.',
+  },
+  tone: { role: 'given', values: TONES, label: 'Tone', description: 'Dark or bright, measured from luminance.' },
   kind: {
+    role: 'given',
     values: KINDS,
+    label: 'Kind',
     description: '`cut` stands for its shot, `beat` is a further frame of it, `intro` lies in the first four seconds.',
   },
   author: {
+    role: 'given',
     values: null,
+    label: 'Brand',
     description: 'Brand or channel name, exact. Repeat it for several (names may hold commas).',
   },
-  platform: { values: PLATFORMS, description: 'Where the video was published.' },
+  platform: { role: 'given', values: PLATFORMS, label: 'Platform', description: 'Where the video was published.' },
+  // The longest text that is kept of an annotator, in characters.
+  caption: { role: 'written', values: null, longest: 500 },
+  composition: { role: 'written', values: null, longest: 500 },
+  steal: { role: 'written', values: null, longest: 500 },
+  on_screen_text: { role: 'written', values: null, longest: 2000 },
+  part: {
+    role: 'derived',
+    label: 'Part of the film',
+    values: ['opening', 'middle', 'ending'],
+    description: `The first ${END_SEC} seconds of a film, the last ${END_SEC}, or between; of a short film its thirds.`,
+  },
+  within: {
+    role: 'derived',
+    label: 'Within',
+    values: ['first-1s', 'first-3s', 'first-10s', 'last-1s', 'last-3s', 'last-10s'],
+    description: 'Within the first or the last seconds of a film; one frame may be within several.',
+  },
+  orientation: {
+    role: 'derived',
+    label: 'Orientation',
+    values: ['landscape', 'portrait', 'square'],
+    description: 'The proportions of the picture.',
+  },
+  faces: {
+    role: 'derived',
+    label: 'Faces',
+    values: ['none', 'one', 'two', 'several'],
+    description: 'Human faces in the picture; unknown where one is neither sure nor ruled out.',
+  },
+  space: {
+    role: 'derived',
+    label: 'Bare ground',
+    values: ['little', 'some', 'lots'],
+    description: 'How much of a drawn picture is bare ground; unknown for filmed ones.',
+  },
+  lettering: {
+    role: 'derived',
+    label: 'Lettering',
+    values: ['light-on-dark', 'dark-on-light'],
+    description: 'Letters and ground of a text card; unknown for other pictures.',
+  },
+  described: {
+    role: 'derived',
+    label: 'Described',
+    values: ['yes', 'no'],
+    description: '`no`: it is not known what the frame shows, so words find it by its text alone.',
+  },
 } as const
-export type StoredName = keyof typeof STORED
+type Table = typeof ATTRIBUTES
+type AttributeName = keyof Table
+type Role = Table[AttributeName]['role']
+type NameOf<R extends Role> = { [N in AttributeName]: Table[N]['role'] extends R ? N : never }[AttributeName]
 /** Those with a closed list. */
-export type ListedName = {
-  [N in StoredName]: (typeof STORED)[N]['values'] extends null ? never : N
-}[StoredName]
-export type StoredValue<N extends StoredName> = N extends ListedName ? (typeof STORED)[N]['values'][number] : string
-export const STORED_NAMES = Object.keys(STORED) as StoredName[]
-export const isListed = <N extends StoredName>(name: N): name is N & ListedName => STORED[name].values !== null
-export const LISTED_NAMES = STORED_NAMES.filter((name) => isListed(name))
+export type ListedName = { [N in AttributeName]: Table[N]['values'] extends null ? never : N }[AttributeName]
+export type ValueOf<N extends AttributeName> = N extends ListedName ? Table[N]['values'][number] : string
 
-/** Attributes that an annotator or a person chooses. Extraction measures `tone`; the detector sets `kind`. */
-export const CHOSEN = ['subject', 'surface', 'shot', 'technique', 'zone'] as const satisfies readonly StoredName[]
+const namesOf = <R extends Role>(...roles: readonly R[]) =>
+  (Object.keys(ATTRIBUTES) as AttributeName[]).filter((name): name is NameOf<R> =>
+    (roles as readonly Role[]).includes(ATTRIBUTES[name].role),
+  )
+/** Frames have a column for them, and they are counted as facets. */
+export const COUNTED = namesOf('chosen', 'given')
+export const CHOSEN = namesOf('chosen')
+export const WRITTEN = namesOf('written')
+export const ANNOTATED = namesOf('chosen', 'written')
+export const DERIVED = namesOf('derived')
+export type CountedName = (typeof COUNTED)[number]
 export type Chosen = (typeof CHOSEN)[number]
-/** Of these, those with a closed list. */
-export const CHOSEN_LISTS = CHOSEN.filter((name) => isListed(name))
-export type ChosenValues = { [N in Chosen]: StoredValue<N> | null }
-/** And those that one writes. */
-export const WRITTEN = ['caption', 'composition', 'steal', 'on_screen_text'] as const
-type Written = (typeof WRITTEN)[number]
-export const isWritten = (name: AnnotatedAttribute): name is Written => WRITTEN.includes(name as Written)
-export const ANNOTATED = [...CHOSEN, ...WRITTEN] as const
-export type AnnotatedAttribute = (typeof ANNOTATED)[number]
+export type Written = (typeof WRITTEN)[number]
+export type Annotated = (typeof ANNOTATED)[number]
+export type Derived = (typeof DERIVED)[number]
+
+export const isListed = <N extends AttributeName>(name: N): name is N & ListedName => ATTRIBUTES[name].values !== null
+export type ChosenValues = { [N in Chosen]: ValueOf<N> | null }
 
 /** Something for each of these names. */
 export function byName<N extends string, T>(names: readonly N[], make: (name: N) => T): Record<N, T> {
@@ -163,57 +233,6 @@ export type Plan = (typeof PLANS)[number]
 /** Who searches: people on pages, programs over HTTP, agents through tools. */
 export const ASKERS = ['people', 'programs', 'agents'] as const
 export type Asker = (typeof ASKERS)[number]
-
-/** The opening and the ending of a film are this long, and at most a third of it. */
-export const END_SEC = 5
-
-/**
- * Attributes that follow from what is measured of a frame. A filter's parameter, both engines, the tools and the docs
- * follow from a row. `search/named-values.ts` says how a value follows, `search/words/en.json` what it is called.
- */
-export const DERIVED = {
-  part: {
-    label: 'Part of the film',
-    values: ['opening', 'middle', 'ending'],
-    description: `The first ${END_SEC} seconds of a film, the last ${END_SEC}, or between; of a short film its thirds.`,
-  },
-  within: {
-    label: 'Within',
-    values: ['first-1s', 'first-3s', 'first-10s', 'last-1s', 'last-3s', 'last-10s'],
-    description: 'Within the first or the last seconds of a film; one frame may be within several.',
-  },
-  orientation: {
-    label: 'Orientation',
-    values: ['landscape', 'portrait', 'square'],
-    description: 'The proportions of the picture.',
-  },
-  faces: {
-    label: 'Faces',
-    values: ['none', 'one', 'two', 'several'],
-    description: 'Human faces in the picture; unknown where one is neither sure nor ruled out.',
-  },
-  space: {
-    label: 'Bare ground',
-    values: ['little', 'some', 'lots'],
-    description: 'How much of a drawn picture is bare ground; unknown for filmed ones.',
-  },
-  lettering: {
-    label: 'Lettering',
-    values: ['light-on-dark', 'dark-on-light'],
-    description: 'Letters and ground of a text card; unknown for other pictures.',
-  },
-  described: {
-    label: 'Described',
-    values: ['yes', 'no'],
-    description: '`no`: it is not known what the frame shows, so words find it by its text alone.',
-  },
-} as const
-export type DerivedName = keyof typeof DERIVED
-export type DerivedValue<N extends DerivedName> = (typeof DERIVED)[N]['values'][number]
-export const DERIVED_NAMES = Object.keys(DERIVED) as DerivedName[]
-
-/** Something for each of them. */
-export const byDerived = <T>(make: (name: DerivedName) => T): Record<DerivedName, T> => byName(DERIVED_NAMES, make)
 
 /** A colour in OKLab (Björn Ottosson, 2020). */
 export interface Oklab {

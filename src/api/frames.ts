@@ -17,7 +17,7 @@ import {
   toFrameQuery,
 } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
-import { ANNOTATED, byName, isListed, isWritten, MAX_TEXT, STORED } from '../vocabulary.ts'
+import { ANNOTATED, ATTRIBUTES, byName, isListed, MAX_TEXT } from '../vocabulary.ts'
 import { checkId, listLimit, type ReadDeps, viewOf } from './reads.ts'
 
 const FramesAnswer = z
@@ -38,8 +38,8 @@ const SimilarAnswer = z.strictObject({ frames: z.array(FrameHit) }).meta({ id: '
 const CorrectionBody = z
   .strictObject(
     byName(ANNOTATED, (name): z.ZodType<string | null> => {
-      if (isWritten(name)) return z.string().min(1).max(MAX_TEXT).nullable()
-      return isListed(name) ? z.enum(STORED[name].values).nullable() : z.string().min(1).max(64).nullable()
+      if (ATTRIBUTES[name].role === 'written') return z.string().min(1).max(MAX_TEXT).nullable()
+      return isListed(name) ? z.enum(ATTRIBUTES[name].values).nullable() : z.string().min(1).max(64).nullable()
     }),
   )
   .partial()

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
-import {
-  type AnnotatedAttribute,
-  type Asker,
-  type ChosenValues,
-  type DerivedName,
-  type Kind,
-  type Platform,
-  type Source,
-  STORED_NAMES,
-  type StoredName,
-  type StoredValue,
-  type Tone,
+import type {
+  Annotated,
+  Asker,
+  ChosenValues,
+  CountedName,
+  Derived,
+  Kind,
+  Platform,
+  Source,
+  Tone,
+  ValueOf,
 } from '../vocabulary.ts'
 import type { Met } from './text/match.ts'
 
@@ -60,7 +59,7 @@ export interface ShownFrame extends ChosenValues {
   source_url: string | null
   annotation: {
     model: string | null
-    confidence: Partial<Record<AnnotatedAttribute, number>>
+    confidence: Partial<Record<Annotated, number>>
     reviewed: boolean
   }
   measures: { faces: number | null; empty_share: number | null; ink: string | null; ground: string | null }
@@ -151,9 +150,9 @@ export interface DocumentChanges {
 /* ---------- reading ---------- */
 
 /** A renamed or merged slug of a technique selects its successor. */
-type StoredFilters = { [N in StoredName]?: readonly StoredValue<N>[] }
+type StoredFilters = { [N in CountedName]?: readonly ValueOf<N>[] }
 
-interface AttributeFilters extends StoredFilters, Partial<Record<DerivedName, readonly string[]>> {
+interface AttributeFilters extends StoredFilters, Partial<Record<Derived, readonly string[]>> {
   video?: readonly string[]
   /** Hex colours `#rrggbb`: frames near one in OKLab, weighted by area. Or names (`COLOR_NAMES`) of their colours. */
   color?: readonly string[]
@@ -167,10 +166,8 @@ type Opposites = { [K in keyof AttributeFilters as `not_${K}`]?: readonly string
  */
 export interface FrameFilters extends AttributeFilters, Opposites {}
 
-export const FACETS = STORED_NAMES
-export type Facet = StoredName
 /** Frames per value, ignoring that attribute's own filter. */
-export type FacetCounts = Record<Facet, Record<string, number>>
+export type FacetCounts = Record<CountedName, Record<string, number>>
 
 type FrameSort = 'relevance' | 'newest' | 'strength'
 

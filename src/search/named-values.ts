@@ -1,8 +1,8 @@
-import { type DerivedName, type DerivedValue, END_SEC, STORED_NAMES, type StoredName, toOklab } from '../vocabulary.ts'
+import { COUNTED, type CountedName, type Derived, END_SEC, toOklab, type ValueOf } from '../vocabulary.ts'
 import { colorNames } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
-type Rules = { [N in DerivedName]: (frame: ShownFrame) => DerivedValue<N> | readonly DerivedValue<N>[] | null }
+type Rules = { [N in Derived]: (frame: ShownFrame) => ValueOf<N> | readonly ValueOf<N>[] | null }
 
 /** Share of bare ground from which a drawn picture has lots of it, or some. */
 const LOTS = 0.75
@@ -45,7 +45,7 @@ const RULES: Rules = {
 }
 
 /** The stored attributes that a word of a question may name; `kind` first, as the indexes have them. */
-const NAMED_ATTRIBUTES = [...new Set<StoredName>(['kind', ...STORED_NAMES])].filter((name) => name !== 'author')
+const NAMED_ATTRIBUTES = [...new Set<CountedName>(['kind', ...COUNTED])].filter((name) => name !== 'author')
 
 /** What a frame shows, as the words of a question name it: `attribute=value`. `asked`: of these attributes only. */
 export function namedValues(frame: FrameDocument, asked?: ReadonlySet<string>): string[] {

@@ -4,6 +4,7 @@ import type { Hit, ReadAs as ReadAsOfSearch, ShownFrame } from '../search/librar
 import type { Met } from '../search/text/match.ts'
 import { KINDS as MATCH_KINDS } from '../search/text/senses.ts'
 import {
+  ATTRIBUTES,
   byName,
   CHOSEN,
   type Chosen,
@@ -12,7 +13,6 @@ import {
   KINDS,
   PLATFORMS,
   SOURCES,
-  STORED,
   TONES,
 } from '../vocabulary.ts'
 
@@ -110,7 +110,7 @@ const provenance = z
   .nullable()
 
 const chosenShape = byName(CHOSEN, (name) =>
-  isListed(name) ? z.enum(STORED[name].values).nullable() : z.string().nullable(),
+  isListed(name) ? z.enum(ATTRIBUTES[name].values).nullable() : z.string().nullable(),
 ) as unknown as { [N in Chosen]: z.ZodType<ChosenValues[N]> }
 
 export const frameShape = {

@@ -7,17 +7,16 @@ import { COLOR_NAMES, isColorName } from '../search/color.ts'
 import type { FrameFilters, FrameQuery, LibrarySearch } from '../search/library-search.ts'
 import { valuesCalled } from '../search/text/named-words.ts'
 import {
-  byDerived,
+  ATTRIBUTES,
   byName,
+  COUNTED,
+  type CountedName,
   DERIVED,
-  type DerivedName,
+  type Derived,
   isListed,
   type ListedName,
   oklabOf,
   plainColor,
-  STORED,
-  STORED_NAMES,
-  type StoredName,
   toPolar,
 } from '../vocabulary.ts'
 
@@ -102,22 +101,21 @@ const open = {
     schema: plainName(64),
     many: true,
     commas: true,
-    description: STORED.technique.description,
+    description: ATTRIBUTES.technique.description,
     example: 'title-card',
   },
-  author: { schema: plainName(300), many: true, description: STORED.author.description },
-} as const satisfies Record<Exclude<StoredName, ListedName>, Parameter>
+  author: { schema: plainName(300), many: true, description: ATTRIBUTES.author.description },
+} as const satisfies Record<Exclude<CountedName, ListedName>, Parameter>
 
-type StoredParameters = typeof open & { [N in ListedName]: ReturnType<typeof closedList<(typeof STORED)[N]['values']>> }
-type DerivedParameters = { [N in DerivedName]: ReturnType<typeof closedList<(typeof DERIVED)[N]['values']>> }
+type ListedParameters = { [N in ListedName]: ReturnType<typeof closedList<(typeof ATTRIBUTES)[N]['values']>> }
 
 const toClosedList = ({ values, description }: { values: readonly string[]; description: string }) =>
   closedList(values, description)
 
 const positive = {
-  ...(byName(STORED_NAMES, (name) =>
-    isListed(name) ? toClosedList(STORED[name]) : open[name],
-  ) as unknown as StoredParameters),
+  ...(byName(COUNTED, (name) =>
+    isListed(name) ? toClosedList(ATTRIBUTES[name]) : open[name],
+  ) as unknown as typeof open & Omit<ListedParameters, Derived>),
   video: { schema: plainName(64), many: true, description: 'Video id. Repeat it for several.' },
   color: {
     schema: colorSchema,
@@ -126,7 +124,7 @@ const positive = {
     description: 'A colour by name, or hex: frames whose palette is near it in OKLab.',
     example: '9ed5f4',
   },
-  ...(byDerived((name) => toClosedList(DERIVED[name])) as unknown as DerivedParameters),
+  ...(byName(DERIVED, (name) => toClosedList(ATTRIBUTES[name])) as unknown as Pick<ListedParameters, Derived>),
 } as const satisfies Parameters
 
 type Opposites = { [K in keyof typeof positive as `not_${K}`]: (typeof positive)[K] }

@@ -1,4 +1,4 @@
-import type { AnnotatedAttribute, FrameRest, Source, Tone } from '../vocabulary.ts'
+import type { Annotated, FrameRest, Source, Tone } from '../vocabulary.ts'
 
 /** One frame to describe. `image` is the kept 1280-wide WebP. */
 export interface FrameToAnnotate {
@@ -42,7 +42,7 @@ export interface AnnotatedValue {
 }
 
 export interface AnnotationIssue {
-  attribute?: AnnotatedAttribute
+  attribute?: Annotated
   /** Stable: `out_of_list`, `too_long`, `repaired`, `missing`, `truncated`, … */
   code: string
   message: string
@@ -70,7 +70,7 @@ export interface FrameAnnotation {
    */
   status: 'annotated' | 'refused' | 'failed'
   reason?: string
-  values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
+  values: Partial<Record<Annotated, AnnotatedValue>>
   /** From the measuring annotator alone. */
   measures?: FrameMeasures
   issues: AnnotationIssue[]

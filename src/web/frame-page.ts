@@ -8,7 +8,7 @@ import { savedAmong } from '../library/collections/saves.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameters.ts'
-import { LISTED_NAMES, type Source } from '../vocabulary.ts'
+import { ATTRIBUTES, COUNTED, isListed, type Source } from '../vocabulary.ts'
 import { altOf, frameGrid, loopOf, openGraph, placeholderClass, swatch, thumb } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import {
@@ -190,10 +190,10 @@ function screenText(text: string): Html {
 
 /** Each value links to the wall of all frames that have it. Unknown values are left out. */
 function facts(frame: ShownFrame): Html[] {
-  return LISTED_NAMES.flatMap((name) => {
+  return COUNTED.filter(isListed).flatMap((name) => {
     const value = frame[name]
     if (value === null) return []
-    const label = name === 'zone' ? 'face' : name
+    const label = ATTRIBUTES[name].label.toLowerCase()
     return html`<li><a href="/?${name}=${encodeURIComponent(value)}"><span class="hint">${label}</span> ${valueLabel(
       value,
     )}</a></li>`

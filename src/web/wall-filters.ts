@@ -1,7 +1,7 @@
 import type { Values } from '../parameters.ts'
-import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
+import type { FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { filterParameters, frameParameters, impliedSort, PAGE_SIZE } from '../views/parameters.ts'
-import { DERIVED, DERIVED_NAMES, STORED } from '../vocabulary.ts'
+import { ATTRIBUTES, COUNTED, type CountedName, DERIVED } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { capitalized, counted, type Html, hidden, html, thousands, trusted, valueLabel } from './html.ts'
 
@@ -66,31 +66,17 @@ export interface FiltersData {
 /** Of long lists, the most frequent values. */
 const MOST_SHOWN = 40
 
-interface Menu {
-  name: Facet
-  label: string
-  /** Asked for less often: these stand in one menu. */
-  isRare?: boolean
-  more?: { href: string; label: string }
+/** Of an attribute whose values are many: where all of them are. */
+const ALL_VALUES: Partial<Record<CountedName, { href: string; label: string }>> = {
+  technique: { href: '/techniques', label: 'All techniques' },
+  author: { href: '/brands', label: 'All brands' },
 }
-
-const ATTRIBUTES: Record<Facet, Omit<Menu, 'name'>> = {
-  subject: { label: 'Subject' },
-  technique: { label: 'Technique', more: { href: '/techniques', label: 'All techniques' } },
-  author: { label: 'Brand', more: { href: '/brands', label: 'All brands' } },
-  surface: { label: 'Surface' },
-  shot: { label: 'Shot' },
-  tone: { label: 'Tone', isRare: true },
-  zone: { label: 'Face', isRare: true },
-  kind: { label: 'Kind', isRare: true },
-  platform: { label: 'Platform', isRare: true },
-}
-const ALL = Object.entries(ATTRIBUTES).map(([name, menu]): Menu => ({ name: name as Facet, ...menu }))
-const MENUS = ALL.filter(({ isRare }) => !isRare)
-const RARE = ALL.filter(({ isRare }) => isRare)
+/** In the order of the bar. The others are asked for less often and stand in one menu. */
+const MENUS: readonly CountedName[] = ['subject', 'technique', 'author', 'surface', 'shot']
+const RARE = COUNTED.filter((name) => !MENUS.includes(name))
 
 export function filterMenus(data: FiltersData): Html {
-  const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
+  const [first, second, third, ...rest] = MENUS.map((name) => attributeMenu(data, name))
   return html`<div class="filters" id="filters" role="group" aria-label="Filters">
 ${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(data)}
 </div>`
@@ -99,16 +85,16 @@ ${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(da
 /** Rare filters, and what is measured of each picture. The latter are not counted. */
 function moreMenu(data: FiltersData): Html {
   const { values } = data
-  const rare = RARE.map((menu) => {
-    const picks = picksOf(data, menu)
-    return picks.length > 0 && html`<h2>${menu.label}</h2><ul class="pick-list pick-list-${menu.name}">${picks}</ul>`
+  const rare = RARE.map((name) => {
+    const picks = picksOf(data, name)
+    const { label } = ATTRIBUTES[name]
+    return picks.length > 0 && html`<h2>${label}</h2><ul class="pick-list pick-list-${name}">${picks}</ul>`
   })
-  const measured = DERIVED_NAMES.map((name) => {
-    const picks = DERIVED[name].values.map((value) => pick(values, name, value, valueLabel(value)))
-    return html`<h2>${DERIVED[name].label}</h2><ul class="pick-list">${picks}</ul>`
+  const measured = DERIVED.map((name) => {
+    const picks = ATTRIBUTES[name].values.map((value) => pick(values, name, value, valueLabel(value)))
+    return html`<h2>${ATTRIBUTES[name].label}</h2><ul class="pick-list">${picks}</ul>`
   })
-  const names = [...RARE.map(({ name }) => name), ...DERIVED_NAMES]
-  const chosen = names.reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
+  const chosen = [...RARE, ...DERIVED].reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
   return fold('more', 'More', chosen, html`${rare}${measured}`)
 }
 
@@ -120,24 +106,24 @@ function fold(id: string, label: string, chosen: number, panel: Html): Html {
 }
 
 /** Stays in its place among frames that have none. An empty library has no menus. */
-function attributeMenu(data: FiltersData, menu: Menu): Html | false {
+function attributeMenu(data: FiltersData, name: CountedName): Html | false {
   const { values, total } = data
-  const { name, label, more } = menu
-  const picks = picksOf(data, menu)
+  const picks = picksOf(data, name)
+  const more = ALL_VALUES[name]
   if (total === 0 && !isNarrowed(values)) return false
   const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
   const list =
     picks.length > 0
       ? html`<ul class="pick-list pick-list-${name}">${picks}</ul>`
       : html`<p class="hint">None of these frames has one.</p>`
-  return fold(name, label, values[name]?.length ?? 0, html`${list}${all}`)
+  return fold(name, ATTRIBUTES[name].label, values[name]?.length ?? 0, html`${list}${all}`)
 }
 
-function picksOf({ values, facets, vocabulary }: FiltersData, { name }: Menu): Html[] {
+function picksOf({ values, facets, vocabulary }: FiltersData, name: CountedName): Html[] {
   const chosen: readonly string[] = values[name] ?? []
   const counts = new Map(Object.entries(facets?.[name] ?? {}))
   // A closed list stands in its order; of others what was counted, the most frequent first.
-  const listed = STORED[name].values
+  const listed = ATTRIBUTES[name].values
   const candidates = listed ?? mostFrequent(counts)
   const shown = [...new Set<string>([...(listed ? [] : chosen), ...candidates])].filter(
     (value) => chosen.includes(value) || (counts.get(value) ?? 0) > 0,
@@ -155,7 +141,7 @@ function mostFrequent(counts: ReadonlyMap<string, number>): string[] {
 function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (value: string) => string {
   const filter = name.replace('not_', '')
   if (filter === 'author' || filter === 'video' || filter === 'color') return (value) => value
-  if (Object.hasOwn(DERIVED, filter)) return (value) => `${valueLabel(filter)}: ${valueLabel(value)}`
+  if (DERIVED.some((derived) => derived === filter)) return (value) => `${valueLabel(filter)}: ${valueLabel(value)}`
   if (filter !== 'technique') return valueLabel
   const names = new Map(vocabulary.map((technique) => [technique.slug, technique.name]))
   return (slug) => capitalized(names.get(slug) ?? valueLabel(slug))

@@ -10,7 +10,7 @@ import { type SubmissionDetails, submitUpload } from '../../src/library/videos/s
 import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
-import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
+import type { Annotated } from '../../src/vocabulary.ts'
 import { runHere } from '../support/command-line.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
@@ -66,7 +66,7 @@ export function scriptedAnnotator(version: string, answer: Answerer, { batchSize
 }
 
 export function values(
-  given: Partial<Record<AnnotatedAttribute, string | null>>,
+  given: Partial<Record<Annotated, string | null>>,
   source: AnnotatedValue['source'] = 'model',
   confidence = 0.8,
 ): FrameAnnotation['values'] {

@@ -12,7 +12,7 @@ import {
   unique,
 } from 'drizzle-orm/pg-core'
 import {
-  type AnnotatedAttribute,
+  type Annotated,
   type FrameRest,
   KINDS,
   SHOTS,
@@ -147,7 +147,7 @@ export const ATTRIBUTE_COLUMN = {
   composition: 'composition',
   steal: 'steal',
   on_screen_text: 'onScreenText',
-} as const satisfies Record<AnnotatedAttribute, keyof FrameRow>
+} as const satisfies Record<Annotated, keyof FrameRow>
 
 /** The frame to which a row belongs: with it the row ends. */
 export const ofFrame = () =>

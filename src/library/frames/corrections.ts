@@ -3,7 +3,7 @@ import type { DbOrTx } from '../../db/client.ts'
 import { type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
 import { loadVocabulary, resolveSlug, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { lockVideo } from '../videos/videos.ts'
@@ -12,7 +12,7 @@ import { resolveFrame } from './provenance.ts'
 import { plainText } from './sanitize-annotation.ts'
 
 /** The value a person sets and locks, per attribute; null unlocks it. */
-export type Correction = Partial<Record<AnnotatedAttribute, string | null>>
+export type Correction = Partial<Record<Annotated, string | null>>
 
 /**
  * Sets, locks or unlocks values. A correction that changes nothing appends no event. One that depends on the frame is
@@ -60,16 +60,16 @@ export function toAuthor(accountId: string): string {
   return `person:${accountId}`
 }
 
-type Changes = Partial<Record<AnnotatedAttribute, string>>
+type Changes = Partial<Record<Annotated, string>>
 
 /** The changes that a correction makes to this row. @throws AppError invalid_request. */
 function changesOf(
   row: FrameRow,
   correction: Correction,
   vocabulary: Vocabulary,
-): { changes: Changes; unlocked: AnnotatedAttribute[] } {
+): { changes: Changes; unlocked: Annotated[] } {
   const changes: Changes = {}
-  const unlocked: AnnotatedAttribute[] = []
+  const unlocked: Annotated[] = []
   for (const attribute of ANNOTATED) {
     const wanted = correction[attribute]
     if (wanted === undefined) continue
@@ -95,7 +95,7 @@ function lockedValues(changes: Changes, accountId: string) {
   return Object.fromEntries(Object.entries(changes).map(([attribute, value]) => [attribute, { value, provenance }]))
 }
 
-function correctedValue(attribute: AnnotatedAttribute, wanted: string, vocabulary: Vocabulary): string {
+function correctedValue(attribute: Annotated, wanted: string, vocabulary: Vocabulary): string {
   const allowed = CLOSED_LISTS[attribute]
   if (allowed) {
     if (!allowed.includes(wanted))

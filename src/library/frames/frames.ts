@@ -3,7 +3,7 @@ import type { DbOrTx, Tx } from '../../db/client.ts'
 import { ATTRIBUTE_COLUMN as COLUMN, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { AppError } from '../../errors.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import { ANNOTATED, type AnnotatedAttribute, CHOSEN_LISTS, type Source, STORED } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, type Source } from '../../vocabulary.ts'
 
 /*
  * Every transaction locks in one order: the account, frames by id, boards by id. A save locks its frame's row, so that
@@ -42,11 +42,11 @@ export async function loadFrames(db: DbOrTx, ids: readonly string[]): Promise<Fr
 }
 
 /** The allowed values of the attributes that have a closed list. */
-export const CLOSED_LISTS: Partial<Record<AnnotatedAttribute, readonly string[]>> = Object.fromEntries(
-  CHOSEN_LISTS.map((name) => [name, STORED[name].values]),
+export const CLOSED_LISTS: Partial<Record<Annotated, readonly string[]>> = Object.fromEntries(
+  CHOSEN.filter(isListed).map((name) => [name, ATTRIBUTES[name].values]),
 )
 
-type ValueColumn = (typeof COLUMN)[AnnotatedAttribute]
+type ValueColumn = (typeof COLUMN)[Annotated]
 /** The columns of `frames` that hold an annotated attribute or its provenance. */
 export type AttributeColumn = ValueColumn | `${ValueColumn}Provenance`
 
@@ -61,12 +61,12 @@ export interface StoredValue {
   provenance: Provenance | null
 }
 
-export function storedValue(row: FrameRow, attribute: AnnotatedAttribute): StoredValue {
+export function storedValue(row: FrameRow, attribute: Annotated): StoredValue {
   return { value: row[COLUMN[attribute]], provenance: row[`${COLUMN[attribute]}Provenance`] }
 }
 
 /** The columns of `frames` that hold these values. */
-export function toColumns(values: Partial<Record<AnnotatedAttribute, StoredValue>>): Partial<FrameRow> {
+export function toColumns(values: Partial<Record<Annotated, StoredValue>>): Partial<FrameRow> {
   const columns: Partial<FrameRow> = {}
   for (const attribute of ANNOTATED) {
     const stored = values[attribute]

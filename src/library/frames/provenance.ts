@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { annotations, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { type AnnotatedValue, NOT_READ } from '../../vision/annotator.ts'
-import { ANNOTATED, type AnnotatedAttribute, SOURCES, type Source } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, SOURCES, type Source } from '../../vocabulary.ts'
 import type { Vocabulary } from '../techniques/vocabulary.ts'
 import { type StoredValue, storedValue, toColumns } from './frames.ts'
 
@@ -10,7 +10,7 @@ import { type StoredValue, storedValue, toColumns } from './frames.ts'
 export interface ValueCandidate {
   annotator: string
   at: Date
-  values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
+  values: Partial<Record<Annotated, AnnotatedValue>>
 }
 
 interface Sourced extends StoredValue {
@@ -18,8 +18,8 @@ interface Sourced extends StoredValue {
 }
 
 /** The values that people have locked. */
-export type Locked = Partial<Record<AnnotatedAttribute, Sourced>>
-export type Resolved = Record<AnnotatedAttribute, StoredValue>
+export type Locked = Partial<Record<Annotated, Sourced>>
+export type Resolved = Record<Annotated, StoredValue>
 
 /** The reason of a rejected value. Such an answer counts as no answer, not as a null. */
 export const OUT_OF_LIST = 'out_of_list'
@@ -89,7 +89,7 @@ export async function resolveFrame(
   tx: Tx,
   row: FrameRow,
   vocabulary: Vocabulary,
-  unlock: readonly AnnotatedAttribute[] = [],
+  unlock: readonly Annotated[] = [],
 ): Promise<Resolved> {
   const answers = await tx.select().from(annotations).where(eq(annotations.frameId, row.id))
   const candidates = answers.map((answer) => ({

@@ -4,7 +4,7 @@ import type { FrameRow } from '../../db/schema/frames.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
-import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, SOURCES } from '../../vocabulary.ts'
 import { idArray } from '../ids.ts'
 import { aboutVideo } from '../videos/videos.ts'
 import { anyAttributeBy, loadFrames, storedValue } from './frames.ts'
@@ -20,8 +20,8 @@ export interface ReannotationFilter {
 }
 
 export type Condition =
-  | { kind: 'missing'; attribute: AnnotatedAttribute }
-  | { kind: 'source'; attribute: AnnotatedAttribute | 'any'; source: (typeof SOURCES)[number] }
+  | { kind: 'missing'; attribute: Annotated }
+  | { kind: 'source'; attribute: Annotated | 'any'; source: (typeof SOURCES)[number] }
   | { kind: 'status'; status: 'refused' | 'failed' }
   | { kind: 'annotator'; annotator: string }
 
@@ -183,7 +183,7 @@ export async function cancelReannotation(db: Db, { videoId }: { videoId?: string
 
 export interface ValueChange {
   frame_id: string
-  attribute: AnnotatedAttribute
+  attribute: Annotated
   before: string | null
   after: string | null
   /** A person locked the value, so it would stay. */

@@ -5,7 +5,7 @@ import { annotations, type FrameRow, frames, reannotations } from '../../db/sche
 import { shots, type VideoRow } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
-import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated } from '../../vocabulary.ts'
 import { idArray, isId } from '../ids.ts'
 import { loadVocabulary, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { settleIfComplete } from '../videos/lifecycle.ts'
@@ -165,7 +165,7 @@ async function settleReannotation(tx: Tx, video: VideoRow, annotator: string): P
 const NOTES = 'notes'
 
 /** What a person wrote about the shot in which `at` (seconds) lies. Of several in a shot, each begins at its own. */
-export type Note = { at: number } & Partial<Record<AnnotatedAttribute, string>>
+export type Note = { at: number } & Partial<Record<Annotated, string>>
 
 /**
  * Describes the frames of a video by notes that came with it, in order of time. A note outranks a model's answers; a

@@ -2,7 +2,7 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
-import type { AnnotatedAttribute } from '../../vocabulary.ts'
+import type { Annotated } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame, toAuthor } from './corrections.ts'
 import { CLOSED_LISTS, storedValue } from './frames.ts'
@@ -11,7 +11,7 @@ import { OUT_OF_LIST } from './provenance.ts'
 /* The review queue: frames in the order in which a review helps most. */
 
 /** The attributes that a person judges at a glance: the closed lists and the technique. */
-export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as AnnotatedAttribute[]
+export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as Annotated[]
 
 /** A position in the queue, for the next page. */
 export interface ReviewPlace {
@@ -103,13 +103,13 @@ async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, Frame
 
 /** A value that another person had set, and their address; null when their account is gone. */
 export interface TakenValue {
-  attribute: AnnotatedAttribute
+  attribute: Annotated
   by: string | null
 }
 
 /** `locked`: for `takeBackReview`. `taken`: what others had set before. */
 export interface Judgement {
-  locked: AnnotatedAttribute[]
+  locked: Annotated[]
   taken: TakenValue[]
 }
 
@@ -122,7 +122,7 @@ export async function acceptReview(
   db: Db,
   { frameId, accountId, values }: { frameId: string; accountId: string; values: Correction },
 ): Promise<Judgement> {
-  let judged: { row: FrameRow; locked: AnnotatedAttribute[]; others: AnnotatedAttribute[] } | undefined
+  let judged: { row: FrameRow; locked: Annotated[]; others: Annotated[] } | undefined
   await db.transaction(async (tx) => {
     const correction = (row: FrameRow) => {
       const given = REVIEWED.filter((attribute) => values[attribute])
@@ -143,7 +143,7 @@ export async function acceptReview(
 }
 
 /** The person who set a value, as provenance names them. */
-function authorOf(row: FrameRow, attribute: AnnotatedAttribute): string | undefined {
+function authorOf(row: FrameRow, attribute: Annotated): string | undefined {
   const { provenance } = storedValue(row, attribute)
   return provenance?.source === 'person' ? provenance.by : undefined
 }
@@ -167,8 +167,8 @@ export async function settersOf(db: Db, row: FrameRow, attributes: readonly stri
 export async function takeBackReview(
   db: Db,
   { frameId, accountId, attributes }: { frameId: string; accountId: string; attributes: readonly string[] },
-): Promise<AnnotatedAttribute[]> {
-  let own: AnnotatedAttribute[] = []
+): Promise<Annotated[]> {
+  let own: Annotated[] = []
   await db.transaction(async (tx) => {
     const correction = (row: FrameRow) => {
       own = REVIEWED.filter((name) => attributes.includes(name) && authorOf(row, name) === toAuthor(accountId))

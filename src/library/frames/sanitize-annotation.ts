@@ -1,6 +1,6 @@
 import { cleanLines } from '../../clean-text.ts'
 import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
-import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, ATTRIBUTES, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
 import { resolveSlug, toSlug, type Vocabulary } from '../techniques/vocabulary.ts'
 import { CLOSED_LISTS } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
@@ -26,7 +26,7 @@ export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Voca
     const offered = annotation.values[attribute]
     if (!offered) continue
     const value = offered.value === null ? null : allowedValue(attribute, offered.value, vocabulary)
-    if (offered.value !== null && value === null && isListed(attribute)) {
+    if (offered.value !== null && value === null && ATTRIBUTES[attribute].role === 'chosen') {
       const list = attribute === 'technique' ? 'vocabulary' : 'list'
       issues.push({
         attribute,
@@ -57,11 +57,7 @@ export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Voca
   }
 }
 
-function isListed(attribute: AnnotatedAttribute): boolean {
-  return attribute === 'technique' || CLOSED_LISTS[attribute] !== undefined
-}
-
-function allowedValue(attribute: AnnotatedAttribute, value: string, vocabulary: Vocabulary): string | null {
+function allowedValue(attribute: Annotated, value: string, vocabulary: Vocabulary): string | null {
   if (attribute === 'technique') return resolveSlug(vocabulary, value) ?? null
   const list = CLOSED_LISTS[attribute]
   if (!list) return plainText(value)

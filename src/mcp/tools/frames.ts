@@ -2,17 +2,17 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { POINTS, pointsForQuestion } from '../../http/rate-limit/budgets.ts'
-import {
-  FACETS,
-  type FacetCounts,
-  type FrameFilters,
-  type FramePage,
-  type FrameQuery,
-  type LibrarySearch,
-  type ReadAs,
+import type {
+  FacetCounts,
+  FrameFilters,
+  FramePage,
+  FrameQuery,
+  LibrarySearch,
+  ReadAs,
 } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/query.ts'
 import { countUndescribed } from '../../views/parameters.ts'
+import { COUNTED } from '../../vocabulary.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import {
   captionOf,
@@ -34,6 +34,7 @@ import { suggest } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import {
+  briefFilterArguments,
   cursorArgument,
   detailArgument,
   filterArguments,
@@ -89,10 +90,10 @@ export function browseFrames(deps: LibraryToolDeps): Tool {
     title: 'Browse the frame wall',
     description:
       'Page through frames by attributes alone, newest or strongest first. ' +
-      'counts adds the frames per attribute value.',
+      'Filters take the values of search_frames. counts adds the frames per attribute value.',
     points: POINTS.read,
     input: z.strictObject({
-      ...filterArguments,
+      ...briefFilterArguments,
       not: notArgument,
       sort: z.enum(['newest', 'strength']).default('newest'),
       counts: flagArgument(),
@@ -266,7 +267,7 @@ function commonestValues(facets: FacetCounts): Record<string, Record<string, num
 
 function countLines(facets: FacetCounts): string {
   const lines: string[] = []
-  for (const facet of FACETS) {
+  for (const facet of COUNTED) {
     const counts = byCount(facets[facet])
     if (counts.length === 0) continue
     const shown = counts

@@ -12,7 +12,7 @@ import {
 import { currentSlug } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
-import { byDerived, byName, type DerivedName, isListed, type ListedName, STORED_NAMES } from '../../vocabulary.ts'
+import { byName, COUNTED, DERIVED, isListed, type ListedName } from '../../vocabulary.ts'
 import { Detail, quote } from '../present.ts'
 import { type Advisor, nearestTechniques } from '../suggestions.ts'
 import { anySeconds, isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
@@ -37,7 +37,7 @@ function briefly<T extends z.ZodType>(list: T): T {
 }
 
 /** A filter of a closed list, whose values are known by other names too. */
-function closedList<N extends ListedName | DerivedName>(name: N) {
+function closedList<N extends ListedName>(name: N) {
   const list = oneOrMany(filterParameters[name].schema, { attribute: name }).optional()
   return name === 'zone' ? list.describe('Of the face') : list
 }
@@ -52,13 +52,12 @@ type ListedArguments = { [N in ListedName]: ReturnType<typeof closedList<N>> }
 
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
 export const filterArguments = {
-  ...(byName(STORED_NAMES, (name) => (isListed(name) ? closedList(name) : open[name])) as typeof open &
-    ListedArguments),
+  ...(byName(COUNTED, (name) => (isListed(name) ? closedList(name) : open[name])) as typeof open & ListedArguments),
   video_id: briefly(oneOrMany(videoReference()).optional()),
   color: oneOrMany(filterParameters.color.schema)
     .optional()
     .meta({ items: { type: 'string', pattern: COLOR_PATTERN } }),
-  ...byDerived(closedList),
+  ...byName(DERIVED, closedList),
 }
 
 type FilterArgument = keyof typeof filterArguments
@@ -102,7 +101,7 @@ export async function resolveStep(
   return technique ? { ...step, technique: await slugsOf(deps, technique) } : step
 }
 
-/** The same filters for a tool that takes them beside its main argument, without their closed lists. */
+/** The same filters without their closed lists, which search_frames alone tells: they cost every listing tokens. */
 export const briefFilterArguments = Object.fromEntries(
   Object.entries(filterArguments).map(([name, schema]) => [name, briefly(schema)]),
 ) as typeof filterArguments

@@ -1,12 +1,6 @@
 import type { MultiSearchQuery } from 'meilisearch'
-import {
-  FACETS,
-  type Facet,
-  type FacetCounts,
-  type FrameDocument,
-  type FrameHit,
-  type FrameQuery,
-} from '../library-search.ts'
+import { COUNTED, type CountedName } from '../../vocabulary.ts'
+import type { FacetCounts, FrameDocument, FrameHit, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { namedValues } from '../named-values.ts'
 import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
@@ -18,7 +12,7 @@ import { authorOf, INDEX, indexName, type StoredHit } from './settings.ts'
 
 /** A page of frames and their counts. */
 
-const attributeOf = (facet: Facet) => (facet === 'author' ? 'author_key' : facet)
+const attributeOf = (facet: CountedName) => (facet === 'author' ? 'author_key' : facet)
 const VARIETY_STEP = 1_000
 
 interface Matches {
@@ -50,8 +44,8 @@ export async function countMatches(
   query: Read<FrameQuery>,
   wanted: readonly Concept[],
 ): Promise<Matches & Counts> {
-  const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
-  const free = FACETS.filter((facet) => !filtered.includes(facet))
+  const filtered = COUNTED.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
+  const free = COUNTED.filter((facet) => !filtered.includes(facet))
   const counted = [...new Set([...free.map(attributeOf), 'tone'])]
   const [main, ...rest] = await multiSearch([
     { ...frameQuery(prefix, wanted, query.filters), ...pageOf(query), facets: counted },
@@ -63,7 +57,7 @@ export async function countMatches(
   ])
   // Every frame has a tone, so its counts add up to the total. No other figure does past the depth.
   const tones = Object.values(main!.facetDistribution?.tone ?? {})
-  const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
+  const facets = Object.fromEntries(COUNTED.map((facet) => [facet, {}])) as FacetCounts
   for (const facet of free) facets[facet] = main!.facetDistribution?.[attributeOf(facet)] ?? {}
   filtered.forEach((facet, n) => {
     facets[facet] = rest[n]!.facetDistribution?.[attributeOf(facet)] ?? {}

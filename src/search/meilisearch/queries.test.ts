@@ -4,7 +4,7 @@ import type { MultiSearchQuery } from 'meilisearch'
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from '../../../test/search/contract/documents.ts'
 import { ask } from '../../../test/support/frame-query.ts'
-import { DERIVED, DERIVED_NAMES, STORED, STORED_NAMES } from '../../vocabulary.ts'
+import { ATTRIBUTES, COUNTED, DERIVED } from '../../vocabulary.ts'
 import { openMultiSearch } from './client.ts'
 import { countMatches, findMatches, findVaried } from './frames.ts'
 import { renderFilter } from './queries.ts'
@@ -43,8 +43,8 @@ test('what is sent filters by each declared attribute, and names only what the i
   const sent: MultiSearchQuery[] = []
   const client = await standIn(sent)
   const values = [
-    ...STORED_NAMES.map((name) => [name, STORED[name].values?.[0] ?? 'a-name'] as const),
-    ...DERIVED_NAMES.map((name) => [name, DERIVED[name].values[0]] as const),
+    ...COUNTED.map((name) => [name, ATTRIBUTES[name].values?.[0] ?? 'a-name'] as const),
+    ...DERIVED.map((name) => [name, ATTRIBUTES[name].values[0]] as const),
     ...[['video', 'v'] as const, ['color', 'blue'] as const, ['color', '#2040c0'] as const],
   ]
   for (const [name, value] of values)

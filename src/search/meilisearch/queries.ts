@@ -1,5 +1,5 @@
 import type { MultiSearchQuery } from 'meilisearch'
-import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
+import { byName, COUNTED, DERIVED } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
 import type { Concept } from '../text/senses.ts'
@@ -52,11 +52,11 @@ const bySign =
 
 /** What each filter asks of a frame. */
 const FILTERS: Record<FilterName, Make> = {
-  ...byName(STORED_NAMES, equal),
+  ...byName(COUNTED, equal),
   technique: bySlug('technique'),
   video: bySlug('video_id'),
   author: (values) => ({ attribute: 'author_key', in: values.map(authorKey) }),
-  ...byDerived(bySign),
+  ...byName(DERIVED, bySign),
   color(colors) {
     const cells = colors.filter((color) => !isColorName(color)).map(cellOf)
     const names = colors.filter(isColorName)

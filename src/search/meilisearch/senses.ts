@@ -1,4 +1,4 @@
-import { DERIVED, DERIVED_NAMES } from '../../vocabulary.ts'
+import { ATTRIBUTES, DERIVED } from '../../vocabulary.ts'
 import { namedSenses } from '../text/named-words.ts'
 import type { Concept } from '../text/senses.ts'
 import { stemOf, tokenize } from '../text/tokens.ts'
@@ -22,7 +22,7 @@ const listKey = ({ called }: Meaning): string => called.map((words) => words.joi
 const senseKey = (word: string, meaning: Meaning): string =>
   [stemOf(word), meaning.named.toSorted().join(' '), listKey(meaning)].join(';')
 
-const derived = DERIVED_NAMES.flatMap((name) => DERIVED[name].values.map((value) => `${name}=${value}`))
+const derived = DERIVED.flatMap((name) => ATTRIBUTES[name].values.map((value) => `${name}=${value}`))
 const valueSigns = new Map(
   [...new Set([...SENSES.flatMap(({ named }) => named), ...derived])].sort().map((one) => [one, newSign()]),
 )

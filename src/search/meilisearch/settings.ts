@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Settings } from 'meilisearch'
-import { STORED_NAMES } from '../../vocabulary.ts'
+import { COUNTED } from '../../vocabulary.ts'
 import { cellsOf } from '../color.ts'
 import type { FrameDocument } from '../library-search.ts'
 import { mostlyValues, namedValues } from '../named-values.ts'
@@ -19,7 +19,7 @@ const TEXTS = ['caption', 'steal', 'on_screen_text', 'composition'] as const
 const SEARCHED = [...TEXTS, 'glued', 'mostly', 'named', 'names', 'same']
 
 /** The fields that are filtered as they are. */
-const PLAIN_FILTERS = [...STORED_NAMES.filter((name) => name !== 'author'), 'video_id'] as const
+const PLAIN_FILTERS = [...COUNTED.filter((name) => name !== 'author'), 'video_id'] as const
 
 /** Of the frames alone. Names are few: the read model finds them. */
 export const INDEX = 'frames'

@@ -1,12 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
-import {
-  FACETS,
-  type Facet,
-  type FacetCounts,
-  type FrameFilters,
-  type FrameQuery,
-  type Loosened,
-} from '../library-search.ts'
+import { COUNTED, type CountedName } from '../../vocabulary.ts'
+import type { FacetCounts, FrameFilters, FrameQuery, Loosened } from '../library-search.ts'
 import { MAX_FACET_VALUES, MOST_COUNTED, MOST_LOOSENED } from '../query.ts'
 import { decisive } from '../text/senses.ts'
 import type { Asked, MatchSet } from './rank.ts'
@@ -39,25 +33,25 @@ export async function countSet(
 export async function countFacets(db: Executor, filters: FrameFilters, set: MatchSet | undefined): Promise<Counted> {
   if (!set) return { facets: noCounts(), total: 0 }
   const { words } = set
-  const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
+  const filtered = COUNTED.filter((facet) => (filters[facet]?.length ?? 0) > 0)
   const isWhole = words === undefined && Object.values(filters).every((list) => list.length === 0)
   const { facets, total } = await (isWhole ? countAll(db) : countSome(db, filters, words, filtered))
-  for (const facet of FACETS) facets[facet] = largest(facets[facet])
+  for (const facet of COUNTED) facets[facet] = largest(facets[facet])
   return { facets, total }
 }
 
 /** Counts of nothing. */
-const noCounts = () => Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
+const noCounts = () => Object.fromEntries(COUNTED.map((facet) => [facet, Object.create(null)])) as FacetCounts
 
 /** Every column has its own index, which is faster to count than the rows. */
 async function countAll(db: Executor): Promise<Counted> {
   const facets = noCounts()
   let total = 0
-  const counts = FACETS.map(
+  const counts = COUNTED.map(
     (facet) => `
     (select '${facet}' as facet, ${facet} as value, count(*)::int as n from library_search.frames group by ${facet})`,
   )
-  const rows = await rowsOf<{ facet: Facet | ''; value: string | null; n: number }>(
+  const rows = await rowsOf<{ facet: CountedName | ''; value: string | null; n: number }>(
     db,
     sql.raw([...counts, `(select '', null, count(*)::int from library_search.frames)`].join(' union all ')),
   )
@@ -73,11 +67,11 @@ async function countSome(
   db: Executor,
   filters: FrameFilters,
   words: SQL | undefined,
-  filtered: readonly Facet[],
+  filtered: readonly CountedName[],
 ): Promise<Counted> {
   const facets = noCounts()
   let total = 0
-  const free = FACETS.filter((facet) => !filtered.includes(facet))
+  const free = COUNTED.filter((facet) => !filtered.includes(facet))
 
   async function countFree(): Promise<void> {
     const columns = free.map((facet) => `${facet}, grouping(${facet}) as no_${facet}`).join(', ') || '1 as none'
@@ -94,7 +88,7 @@ async function countSome(
     }
   }
 
-  async function countFiltered(facet: Facet): Promise<void> {
+  async function countFiltered(facet: CountedName): Promise<void> {
     const column = sql.raw(facet)
     const rows = await rowsOf<{ value: string | null; n: number }>(
       db,

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { UNSTORABLE } from '../../clean-text.ts'
-import { byDerived, byName, STORED_NAMES } from '../../vocabulary.ts'
+import { byName, COUNTED, DERIVED } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'
 import type { Concept, Sense } from '../text/senses.ts'
@@ -12,10 +12,11 @@ type Condition = (values: readonly string[]) => SQL
 
 /** What each filter asks of a frame. */
 const FILTERS: Record<FilterName, Condition> = {
-  ...byName(STORED_NAMES, inColumn),
+  ...byName(COUNTED, inColumn),
   video: inColumn('video_id'),
   color: hasColor,
-  ...byDerived(
+  ...byName(
+    DERIVED,
     (name): Condition =>
       (values) =>
         hasNamed(values.map((value) => `${name}=${value}`)),

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { byName, STORED_NAMES } from '../../vocabulary.ts'
+import { byName, COUNTED } from '../../vocabulary.ts'
 import { cellsOf } from '../color.ts'
 import {
   type BrandDocument,
@@ -130,7 +130,7 @@ const FRAME_COLUMNS: readonly (readonly [string, string])[] = [
   ['video_id', 'text'],
   ['t_ms', 'integer'],
   ['added_ms', 'bigint'],
-  ...STORED_NAMES.map((name) => [name, 'text'] as const),
+  ...COUNTED.map((name) => [name, 'text'] as const),
   ['strength', 'double precision'],
   ['luma', 'real'],
   ['phash', 'text'],
@@ -218,7 +218,7 @@ export function frameRow(frame: FrameDocument, words: WordsByScope) {
     video_id: frame.video_id,
     t_ms: frame.t_ms,
     added_ms: frame.added_ms,
-    ...byName(STORED_NAMES, (name) => frame[name]),
+    ...byName(COUNTED, (name) => frame[name]),
     strength: frame.strength,
     luma: frame.luma,
     phash: frame.phash,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { byName, LISTED_NAMES, STORED } from '../../vocabulary.ts'
+import { ATTRIBUTES, byName, COUNTED, DERIVED, isListed } from '../../vocabulary.ts'
 import { COLOR_NAMES } from '../color.ts'
 import { readQuestion } from '../text/question.ts'
 import { ENGLISH } from './words.ts'
@@ -50,9 +50,9 @@ test('words that English has with another meaning name nothing', () => {
     ).toEqual([])
 })
 
-test('English has words for every value of a closed list and every colour', () => {
-  const lists = { ...byName(LISTED_NAMES, (name) => STORED[name].values), color: COLOR_NAMES }
+test('English has words for every value of a closed list, every colour, and what follows from measures', () => {
+  const lists = { ...byName(COUNTED.filter(isListed), (name) => ATTRIBUTES[name].values), color: COLOR_NAMES }
   const values = Object.entries(lists).flatMap(([attribute, those]) => those.map((value) => `${attribute}=${value}`))
-  const named = new Set(ENGLISH.attributes.map((one) => one.named))
-  expect(values.filter((value) => !named.has(value))).toEqual(['zone=none'])
+  const named = new Set(ENGLISH.attributes.flatMap((one) => [one.named, one.named.split('=')[0]!]))
+  expect([...values, ...DERIVED].filter((one) => !named.has(one))).toEqual(['zone=none', 'described'])
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { byDerived, byName, DERIVED, LISTED_NAMES, STORED } from '../../vocabulary.ts'
+import { ATTRIBUTES, byName, COUNTED, DERIVED, isListed } from '../../vocabulary.ts'
 import { COLOR_NAMES } from '../color.ts'
 import de from './de.json' with { type: 'json' }
 import en from './en.json' with { type: 'json' }
@@ -20,8 +20,8 @@ const list = phrases.default([])
 
 /** The attributes that words name. Techniques are the library's own. */
 const VALUES: Record<string, readonly string[] | null> = {
-  ...byName(LISTED_NAMES, (name) => STORED[name].values),
-  ...byDerived((name) => DERIVED[name].values),
+  ...byName(COUNTED.filter(isListed), (name) => ATTRIBUTES[name].values),
+  ...byName(DERIVED, (name) => ATTRIBUTES[name].values),
   color: COLOR_NAMES,
   technique: null,
 }

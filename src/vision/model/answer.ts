@@ -1,15 +1,8 @@
 import { z } from 'zod'
-import { type AnnotatedAttribute, CHOSEN_LISTS, STORED, WRITTEN } from '../../vocabulary.ts'
+import { type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import type { AnnotatedValue, AnnotationIssue, FrameAnnotation, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
-/** Longest texts kept, characters. */
-const MAX_LENGTHS: Record<(typeof WRITTEN)[number], number> = {
-  caption: 500,
-  composition: 500,
-  steal: 500,
-  on_screen_text: 2000,
-}
 const MAX_SLUG = 60
 const MAX_ISSUES = 20
 
@@ -81,9 +74,9 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
   if (refusal) return { frameId, status: 'refused', reason: refusal, values: {}, issues }
 
   const values: FrameAnnotation['values'] = {}
-  for (const attribute of CHOSEN_LISTS) {
+  for (const attribute of CHOSEN.filter(isListed)) {
     const value = raw[attribute]
-    const listed: readonly string[] = STORED[attribute].values
+    const listed: readonly string[] = ATTRIBUTES[attribute].values
     if (isNothing(value)) values[attribute] = unknown()
     else if (typeof value === 'string' && listed.includes(value.trim().toLowerCase())) {
       values[attribute] = known(value.trim().toLowerCase(), confidenceOf(raw, attribute))
@@ -101,10 +94,10 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
     } else {
       const text = plainText(
         attribute === 'on_screen_text' ? value : value.replaceAll('\n', ' '),
-        MAX_LENGTHS[attribute],
+        ATTRIBUTES[attribute].longest,
       )
       values[attribute] = text ? known(text, confidenceOf(raw, attribute)) : unknown()
-      if (value.length > MAX_LENGTHS[attribute])
+      if (value.length > ATTRIBUTES[attribute].longest)
         issues.push({ attribute, code: 'too_long', message: `${value.length} characters` })
     }
   }
@@ -170,7 +163,7 @@ function unknown(reason = 'the model could not tell'): AnnotatedValue {
 }
 
 /** 0–1; percentages are converted; null where the answer holds nothing usable. */
-function confidenceOf(raw: RawFrame, attribute: AnnotatedAttribute): number | null {
+function confidenceOf(raw: RawFrame, attribute: Annotated): number | null {
   const all = raw.confidence
   const value = typeof all === 'object' && all !== null ? (all as Record<string, unknown>)[attribute] : all
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ANNOTATED, type AnnotatedAttribute, byName, CHOSEN_LISTS, STORED } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, ATTRIBUTES, byName, CHOSEN, isListed } from '../../vocabulary.ts'
 import type { TechniqueTerm, VideoContext } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
@@ -14,7 +14,7 @@ export type AnswerMode = (typeof ANSWER_MODES)[number]
 const MAX_ENUM = 200
 
 /** What the model is told of each attribute. */
-const EXPLAINED: Record<AnnotatedAttribute, string> = {
+const EXPLAINED: Record<Annotated, string> = {
   subject: `what the frame is mainly about. presenter: a person who presents or speaks. ui: an application's \
 interface. product: a physical product. terminal: a command line. text-card: words alone. b-roll: a scene for mood \
 or context. chart: a chart or diagram. logo: a mark alone. crowd: many people.`,
@@ -49,12 +49,13 @@ ${Object.entries(EXPLAINED)
 
 /** A form of fields, of which the model fills the dots. */
 const toForm = (fields: readonly string[]) => fields.map((name) => `"${name}":…`).join(',')
+const LISTED = CHOSEN.filter(isListed)
 const FIELDS = ANNOTATED.flatMap((name) => (name === 'technique' ? [name, 'suggested_technique'] : name))
 
 /** For servers that do not take a schema. */
 const FORM_IN_WORDS = `Answer with one JSON object and nothing else: \
 {"frames":[{"frame":"f1",${toForm(FIELDS)},"confidence":{${toForm(ANNOTATED).replace('…', '0.9')}},"refusal":null},…]}
-Allowed values, or null: ${CHOSEN_LISTS.map((name) => `${name} ${STORED[name].values.join('|')}`).join('; ')}; \
+Allowed values, or null: ${LISTED.map((name) => `${name} ${ATTRIBUTES[name].values.join('|')}`).join('; ')}; \
 technique a slug of the list.`
 
 /** Constant for a vocabulary and a mode, so that servers with a prompt cache reuse it. */
@@ -98,7 +99,7 @@ export function toAnswerSchema(
       items: strictObject({
         frame: { type: 'string', enum: names },
         ...byName(FIELDS, () => text),
-        ...byName(CHOSEN_LISTS, (name) => oneOf(STORED[name].values)),
+        ...byName(LISTED, (name) => oneOf(ATTRIBUTES[name].values)),
         ...(isEnum ? { technique: oneOf(techniques.map(({ slug }) => slug)) } : {}),
         confidence: strictObject(byName(ANNOTATED, () => number)),
         refusal: text,

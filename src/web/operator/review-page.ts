@@ -17,7 +17,7 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
-import { ANNOTATED, type AnnotatedAttribute, WRITTEN } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { capitalized, clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
@@ -185,13 +185,13 @@ interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
   texts?: boolean
 }
 
-const LISTS = Object.entries(CLOSED_LISTS) as [AnnotatedAttribute, readonly string[]][]
-const LABELS: Partial<Record<AnnotatedAttribute, string>> = {
+const LISTS = Object.entries(CLOSED_LISTS) as [Annotated, readonly string[]][]
+const LABELS: Partial<Record<Annotated, string>> = {
   zone: 'Face zone',
   steal: 'Worth taking',
   on_screen_text: 'On screen',
 }
-const labelOf = (name: AnnotatedAttribute) => LABELS[name] ?? capitalized(name.replaceAll('_', ' '))
+const labelOf = (name: Annotated) => LABELS[name] ?? capitalized(name.replaceAll('_', ' '))
 
 /** One frame, large, with its values as chips. Number keys choose, Enter accepts, `u` takes back. */
 function reviewForm(data: ReviewData): Html {
@@ -225,7 +225,7 @@ ${formToken(visitor)}${hidden('attributes', attributes)}${hidden('next', here)}A
 }
 
 /** Where a value comes from and how sure it is. */
-function origin(row: FrameRow, name: AnnotatedAttribute): Html {
+function origin(row: FrameRow, name: Annotated): Html {
   const { value, provenance } = storedValue(row, name)
   if (!provenance) return html`<span class="hint">no answer</span>`
   if (provenance.source === 'person') return html`<span class="hint">set by a person</span>`
@@ -234,7 +234,7 @@ function origin(row: FrameRow, name: AnnotatedAttribute): Html {
   return html`<span class="hint">${provenance.source}${sure}${why}</span>`
 }
 
-function choices({ row, texts }: ReviewData, name: AnnotatedAttribute, values: readonly string[]): Html {
+function choices({ row, texts }: ReviewData, name: Annotated, values: readonly string[]): Html {
   const { value, provenance } = storedValue(row, name)
   const locked = provenance?.source === 'person' && !texts
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
@@ -248,7 +248,7 @@ function choices({ row, texts }: ReviewData, name: AnnotatedAttribute, values: r
 }
 
 /** The value that the form began with: only what a person changed is theirs. */
-function was(row: FrameRow, name: AnnotatedAttribute, texts: boolean | undefined): Html | false {
+function was(row: FrameRow, name: Annotated, texts: boolean | undefined): Html | false {
   return texts === true && hidden(`was-${name}`, storedValue(row, name).value ?? '')
 }
 

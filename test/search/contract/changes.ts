@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { FACETS } from '../../../src/search/library-search.ts'
 import {
   abandonGeneration,
   beginGeneration,
@@ -9,6 +8,7 @@ import {
   swapGeneration,
 } from '../../../src/search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../../src/search/postgres/write.ts'
+import { COUNTED } from '../../../src/vocabulary.ts'
 import { ask } from '../../support/frame-query.ts'
 import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
@@ -26,7 +26,7 @@ export function describeEmpty(name: string, open: () => Promise<Engine>): void {
       }
       const page = await search.frames(ask({ facets: true }))
       expect(page).toMatchObject({ frames: [], total: 0 })
-      for (const facet of FACETS) expect(page.facets![facet]).toEqual({})
+      for (const facet of COUNTED) expect(page.facets![facet]).toEqual({})
       expect((await search.frames(ask({ q: 'kite' }))).frames).toEqual([])
       expect(await search.videoFrames('none')).toBeUndefined()
       expect(await search.frame('none')).toBeUndefined()

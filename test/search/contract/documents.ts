@@ -15,7 +15,7 @@ import type {
   VideoDocument,
 } from '../../../src/search/library-search.ts'
 import { namedValues } from '../../../src/search/named-values.ts'
-import { DERIVED, type DerivedName } from '../../../src/vocabulary.ts'
+import { DERIVED, type Derived } from '../../../src/vocabulary.ts'
 import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 
 /** Made-up documents, and queries for them. */
@@ -33,9 +33,9 @@ export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
   const valuesOf = (name: FilterName): readonly (string | null)[] => {
     if (name === 'video') return [frame.video_id]
     if (name === 'color') return [...colorNames(frame), ...cellsOf(frame.palette, frame.palette_shares).map(String)]
-    return name in DERIVED
+    return (DERIVED as readonly string[]).includes(name)
       ? named.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
-      : [frame[name as Exclude<FilterName, DerivedName | 'video' | 'color'>]]
+      : [frame[name as Exclude<FilterName, Derived | 'video' | 'color'>]]
   }
   const asStored = (name: FilterName, value: string) =>
     name === 'color' && !isColorName(value) ? String(cellOf(value)) : value

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { FACETS, type FrameFilters } from '../../../src/search/library-search.ts'
+import type { FrameFilters } from '../../../src/search/library-search.ts'
 import { isAlike, mostAlike } from '../../../src/search/likeness.ts'
 import {
-  byDerived,
+  ATTRIBUTES,
+  byName,
+  COUNTED,
   DERIVED,
   KINDS,
   PLATFORMS,
@@ -134,7 +136,7 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       ),
       video: subset(['video00', 'video01', 'VIDEO01', 'video01\\', 'none']),
       color: subset([...PALETTE, 'red', 'blue', 'white', 'pink']),
-      ...byDerived((name) => subset<string>(DERIVED[name].values)),
+      ...byName(DERIVED, (name) => subset<string>(ATTRIBUTES[name].values)),
     }
     const filtersArbitrary: fc.Arbitrary<FrameFilters> = fc
       .tuple(fc.record(chosen, { requiredKeys: [] }), fc.record(chosen, { requiredKeys: [] }), fc.boolean())
@@ -156,7 +158,7 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
           )
           expect(byWord.total).toBe(expected.length)
           expect(byWord.facets!.tone).toEqual(page.facets!.tone)
-          for (const facet of FACETS) {
+          for (const facet of COUNTED) {
             const rest = newest.filter((frame) => passes(frame, { ...filters, [facet]: [] }))
             const counts: Record<string, number> = {}
             for (const frame of rest) if (frame[facet] !== null) counts[frame[facet]] = (counts[frame[facet]] ?? 0) + 1
