@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import type { AnswerCache, CachedAnswer } from '../../src/vision/model/answer.ts'
-import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame } from '../support/fake-vision-endpoint.ts'
-import { geminiError, inTurn, start, toFrames, video } from './model-run.ts'
+import { geminiError, inTurn, limitOf, start, toFrames, video } from './model-run.ts'
 
 test(
   'frames of one video share a call, in order, with the title as data, ' + 'and come back with every attribute',
@@ -77,7 +76,7 @@ test('calls refused at the same time teach one step, not one each', async () => 
         return undefined
       },
     },
-    { batchSize: 1, limiter: openLocalLimiter(4) },
+    { batchSize: 1, limiter: limitOf(4) },
   )
   const { annotations } = await run.annotate(await toFrames(4))
   expect(annotations.map(({ status }) => status)).toEqual(Array(4).fill('annotated'))

@@ -6,10 +6,9 @@ import {
   type FrameToAnnotate,
   type Ledger,
 } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
 import { until } from '../support/until.ts'
-import { start, toFrames, video } from './model-run.ts'
+import { limitOf, start, toFrames, video } from './model-run.ts'
 
 test('cost is told from the price', async () => {
   await using run = await start({}, { price: { input: 1, output: 10 } })
@@ -95,7 +94,7 @@ test('no more calls at once than the limiter allows, and an abort ends a wait', 
         return undefined
       },
     },
-    { batchSize: 1, limiter: openLocalLimiter(3) },
+    { batchSize: 1, limiter: limitOf(3) },
   )
   await run.annotate(await toFrames(12))
   expect(run.endpoint.mostAtOnce).toBe(3)
@@ -124,7 +123,7 @@ test('with 30 % faults and 1 % hangs every frame ends with its answer and nothin
   }
   await using run = await start(
     { plan: seededPlan(5, faults) },
-    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: openLocalLimiter(8) },
+    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: limitOf(8) },
   )
   const frames = await toFrames(400)
   const done = new Map<string, FrameAnnotation>()

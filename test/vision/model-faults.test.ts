@@ -1,8 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { type FakeVisionOptions, noiseFrame } from '../support/fake-vision-endpoint.ts'
-import { geminiError, inTurn, start, toFrames } from './model-run.ts'
+import { geminiError, inTurn, limitOf, start, toFrames } from './model-run.ts'
 
 test('one frame that the model refuses is found among eight and kept as refused', async () => {
   const frames = await toFrames(8)
@@ -29,7 +28,7 @@ test('a call refused as a whole is halved until the cause stands alone, and is n
 })
 
 test('Retry-After stops everything after what is paid for was handed over, and the delay is told', async () => {
-  const options = { batchSize: 4, limiter: openLocalLimiter(1) }
+  const options = { batchSize: 4, limiter: limitOf(1) }
   await using run = await start({ plan: inTurn('well', 'rate-limited'), retryAfterMs: 61_234 }, options)
   const handed: string[] = []
   const frames = await toFrames(12)
@@ -58,7 +57,7 @@ test.each<[told: string, by: string, fake: FakeVisionOptions]>([
     asked++
     return replace?.(body)
   }
-  await using run = await start({ plan, replace: counted }, { batchSize: 1, limiter: openLocalLimiter(1) })
+  await using run = await start({ plan, replace: counted }, { batchSize: 1, limiter: limitOf(1) })
   for (let i = 0; i < 5; i++) await expect(run.annotate(await toFrames(20))).rejects.toMatchObject({ code })
   expect(asked).toBe(1)
 })
@@ -66,7 +65,7 @@ test.each<[told: string, by: string, fake: FakeVisionOptions]>([
 test(
   'an endpoint that takes no question at all, such as a model without eyes, ' + 'stops the rest after a few',
   async () => {
-    await using run = await start({ plan: () => 'rejected' }, { limiter: openLocalLimiter(1) })
+    await using run = await start({ plan: () => 'rejected' }, { limiter: limitOf(1) })
     const failed: string[] = []
     const running = run.annotate(await toFrames(80), { onAnnotated: async ({ frameId }) => void failed.push(frameId) })
     await expect(running).rejects.toMatchObject({
@@ -85,7 +84,7 @@ test(
       messages.at(-1).content.filter(({ type }: { type: string }) => type === 'image_url').length <= 2
         ? undefined
         : { status: 400, body: { error: { message: 'the request exceeds the context size' } } }
-    await using run = await start({ replace: fewOnly }, { limiter: openLocalLimiter(64) })
+    await using run = await start({ replace: fewOnly }, { limiter: limitOf(64) })
     const { annotations } = await run.annotate(await toFrames(400))
     expect(annotations.every(({ status }) => status === 'annotated')).toBe(true)
   },
@@ -93,7 +92,7 @@ test(
 
 test('a few frames that are rejected fail alone, however many they are over time', async () => {
   const frames = await toFrames(40)
-  await using probe = await start({}, { batchSize: 1, limiter: openLocalLimiter(1) })
+  await using probe = await start({}, { batchSize: 1, limiter: limitOf(1) })
   await probe.annotate(frames)
   const bad = new Set(probe.endpoint.calls.filter((_, n) => n % 4 !== 0).map(({ images }) => images[0]))
   await using run = await start(
@@ -107,7 +106,7 @@ test('a few frames that are rejected fail alone, however many they are over time
           : undefined
       },
     },
-    { limiter: openLocalLimiter(1) },
+    { limiter: limitOf(1) },
   )
   const { annotations } = await run.annotate(frames)
   expect(annotations.filter(({ status }) => status === 'annotated')).toHaveLength(10)

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AnnotatorCall } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/call-gate.ts'
 import { noiseFrame } from '../support/fake-vision-endpoint.ts'
-import { start, toFrames } from './model-run.ts'
+import { limitOf, start, toFrames } from './model-run.ts'
 
 /*
  * Answers in the forms that providers publish, where they differ from OpenAI's chat completions.
@@ -36,7 +35,7 @@ test('a schema that is taken and ignored (Anthropic’s layer): the form is told
     modes.push(mode)
     return completion(mode === 'json_schema' ? 'The first frame shows a settings page.' : answerTo(body))
   }
-  await using run = await start({ replace }, { batchSize: 1, limiter: openLocalLimiter(1) })
+  await using run = await start({ replace }, { batchSize: 1, limiter: limitOf(1) })
   const { annotations } = await run.annotate(await toFrames(5))
   expect(annotations.map(({ values }) => values.subject?.value)).toEqual(Array(5).fill('ui'))
   expect(modes.filter((mode) => mode === 'json_schema')).toHaveLength(2)
@@ -50,7 +49,7 @@ test('one useless answer among good ones does not loosen the form', async () => 
     modes.add(body.response_format?.type)
     return completion(++asked % 3 === 0 ? 'No.' : answerTo(body))
   }
-  await using run = await start({ replace }, { batchSize: 1, limiter: openLocalLimiter(1) })
+  await using run = await start({ replace }, { batchSize: 1, limiter: limitOf(1) })
   await run.annotate(await toFrames(9))
   expect(asked).toBeGreaterThan(9)
   expect([...modes]).toEqual(['json_schema'])
@@ -82,7 +81,7 @@ test('a picture that moderation flags (403 with reasons) is refused alone; the k
   const error = { code: 403, message: 'Your input was flagged', metadata: { reasons: ['violence'] } }
   const replace = async (body: Body) =>
     namesOf(body).length > 1 ? { status: 403, body: { error } } : completion(answerTo(body))
-  await using run = await start({ replace }, { limiter: openLocalLimiter(1) })
+  await using run = await start({ replace }, { limiter: limitOf(1) })
   const { annotations } = await run.annotate(await toFrames(2))
   // As a whole it is flagged, and each frame alone is not.
   expect(annotations.map(({ status }) => status)).toEqual(['annotated', 'annotated'])

@@ -28,6 +28,24 @@ function ledgerThat(settle: (call: AnnotatorCall) => Promise<void>): Ledger {
   return { reserve: async () => ({ settle, release: async () => undefined }) }
 }
 
+/** At most `most` calls at once, first come, first served. */
+export function limitOf(most: number): ModelAnnotatorOptions['limiter'] {
+  const places = Array.from({ length: most }, () => Promise.resolve())
+  let turn = 0
+  return {
+    async acquire(signal) {
+      const place = turn++ % most
+      const before = places[place]!
+      const { promise, resolve } = Promise.withResolvers<void>()
+      places[place] = before.then(() => promise)
+      await before
+      if (signal.aborted) resolve()
+      signal.throwIfAborted()
+      return { release: resolve }
+    },
+  }
+}
+
 /** An annotator on a fake endpoint of its own. */
 export async function start(fake: FakeVisionOptions = {}, options: Partial<ModelAnnotatorOptions> = {}) {
   const endpoint = await startFakeVisionEndpoint(fake)
@@ -37,6 +55,7 @@ export async function start(fake: FakeVisionOptions = {}, options: Partial<Model
     model: 'm',
     retryDelayMs: 1,
     timeoutMs: 60_000,
+    limiter: limitOf(4),
     ...options,
   })
   const annotate = (

@@ -9,6 +9,11 @@ import { misconfigured } from './endpoint-error.ts'
  */
 const REJECTED_IN_A_ROW = 32
 
+export interface CallLimiter {
+  /** Waits for the right to make one call. Rejects when the signal fires. `release` is idempotent. */
+  acquire(signal: AbortSignal): Promise<{ release(): void }>
+}
+
 interface Call {
   request: ModelRequest
   frameCount: number
@@ -36,7 +41,7 @@ export function openCallGate({
   breaker,
 }: {
   endpoint: Endpoint
-  limiter: ReturnType<typeof openLocalLimiter>
+  limiter: CallLimiter
   breaker: ReturnType<typeof createBreaker>
 }) {
   /** One 429 or one refused key is enough to pause all calls of this process. */
@@ -109,47 +114,6 @@ export function openCallGate({
         release()
         throw error
       }
-    },
-  }
-}
-
-/** At most `concurrency` calls in flight in this process, first come, first served. */
-export function openLocalLimiter(concurrency: number) {
-  const limit = Math.max(1, concurrency)
-  let inFlight = 0
-  const waiting: Array<() => void> = []
-
-  function take() {
-    inFlight++
-    let held = true
-    return {
-      /** Idempotent. */
-      release() {
-        if (!held) return
-        held = false
-        inFlight--
-        waiting.shift()?.()
-      },
-    }
-  }
-
-  return {
-    /** Waits for the right to make one call. Rejects when the signal fires. */
-    async acquire(signal: AbortSignal): Promise<{ release(): void }> {
-      signal.throwIfAborted()
-      if (inFlight < limit) return take()
-      return new Promise((resolve, reject) => {
-        const enter = () => {
-          signal.removeEventListener('abort', leave)
-          resolve(take())
-        }
-        const leave = () => {
-          waiting.splice(waiting.indexOf(enter), 1)
-          reject(signal.reason)
-        }
-        waiting.push(enter)
-        signal.addEventListener('abort', leave, { once: true })
-      })
     },
   }
 }

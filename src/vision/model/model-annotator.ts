@@ -9,7 +9,7 @@ import type {
   VideoContext,
 } from '../annotator.ts'
 import type { AnswerCache } from './answer.ts'
-import { createBreaker, openCallGate, openLocalLimiter } from './call-gate.ts'
+import { type CallLimiter, createBreaker, openCallGate } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import { findTwins } from './images.ts'
@@ -37,7 +37,7 @@ export interface ModelAnnotatorOptions {
   /** Failures in a row that open the breaker (default 8), and for how long it stays open (default 60 s). */
   breakerThreshold?: number
   breakerCoolDownMs?: number
-  limiter?: ReturnType<typeof openLocalLimiter>
+  limiter: CallLimiter
   cache?: AnswerCache
   price?: ModelPrice | undefined
 }
@@ -129,7 +129,7 @@ function openGate(options: ModelAnnotatorOptions) {
   })
   return openCallGate({
     endpoint,
-    limiter: options.limiter ?? openLocalLimiter(4),
+    limiter: options.limiter,
     breaker: createBreaker(options.breakerThreshold ?? 8, options.breakerCoolDownMs ?? 60_000),
   })
 }
