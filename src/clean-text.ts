@@ -31,6 +31,18 @@ export function cleanLines(value: string): string {
     .trim()
 }
 
+/** `Split Screen!` → `split-screen`; empty when no letter or digit remains. */
+export function toSlug(phrase: string): string {
+  return phrase
+    .slice(0, 500)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 64)
+    .replace(/-$/, '')
+}
+
 /** In characters as people and JSON Schema count them: one beyond the basic plane, such as an emoji, is one. */
 export function characterCount(text: string): number {
   return [...text].length

@@ -1,7 +1,7 @@
-import { cleanLines } from '../../clean-text.ts'
+import { cleanLines, toSlug } from '../../clean-text.ts'
 import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
-import { resolveSlug, toSlug, type Vocabulary } from '../techniques/vocabulary.ts'
+import { resolveSlug, type Vocabulary } from '../techniques/vocabulary.ts'
 import { CLOSED_LISTS } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 

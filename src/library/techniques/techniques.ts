@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { characterCount, cleanText } from '../../clean-text.ts'
+import { characterCount, cleanText, toSlug } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
@@ -9,7 +9,7 @@ import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
 import { adoptFirstProposals } from '../frames/technique-suggestions.ts'
-import { finishMove, loadVocabulary, lockVocabulary, requireSlug, startMove, toSlug } from './vocabulary.ts'
+import { finishMove, loadVocabulary, lockVocabulary, requireSlug, startMove } from './vocabulary.ts'
 
 export interface NewTechnique {
   slug: string

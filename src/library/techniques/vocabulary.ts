@@ -1,4 +1,5 @@
 import { eq, isNotNull, sql } from 'drizzle-orm'
+import { toSlug } from '../../clean-text.ts'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid } from '../../errors.ts'
@@ -45,18 +46,6 @@ export function knownNames(vocabulary: Vocabulary): string[] {
   return [...vocabulary.bySlug.keys(), ...vocabulary.redirects.keys()].filter(
     (name) => resolveSlug(vocabulary, name) !== undefined,
   )
-}
-
-/** `Split Screen!` → `split-screen`; empty when no letter or digit remains. */
-export function toSlug(phrase: string): string {
-  return phrase
-    .slice(0, 500)
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, 64)
-    .replace(/-$/, '')
 }
 
 export function toTerm(row: TechniqueRow): TechniqueTerm {

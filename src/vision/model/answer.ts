@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { toSlug } from '../../clean-text.ts'
 import { type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import type { AnnotatedValue, AnnotationIssue, FrameAnnotation, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
-const MAX_SLUG = 60
 const MAX_ISSUES = 20
 
 /** A field may hold anything. Each is checked by itself, so that one wrong value does not cost the rest. */
@@ -129,16 +129,6 @@ function mapTechnique(value: unknown, techniques: readonly TechniqueTerm[]): { s
       each.slug === wanted || toSlug(each.name) === wanted || each.aliases.some((alias) => toSlug(alias) === wanted),
   )
   return term ? { slug: term.slug } : { other: wanted }
-}
-
-function toSlug(text: string): string {
-  return plainText(text, 200)
-    .toLowerCase()
-    .normalize('NFKD')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, MAX_SLUG)
-    .replace(/-$/, '')
 }
 
 function isNothing(value: unknown): boolean {

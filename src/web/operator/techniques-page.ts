@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toSlug } from '../../clean-text.ts'
 import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { dismissSuggestion, listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
 import {
@@ -9,7 +10,7 @@ import {
   mergeTechnique,
   updateTechnique,
 } from '../../library/techniques/techniques.ts'
-import { loadVocabulary, requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
+import { loadVocabulary, requireSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters } from '../../parameters.ts'
 import { type Actions, field } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
