@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
+import { sharedBoardEndpoints } from '../api/shared-boards.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
   createAccount,
@@ -11,12 +12,12 @@ import {
   whatAccountHolds,
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
-import { endShare } from '../library/collections/board-settings.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { answers, type CommandContext, type Result, withContext } from './context.ts'
 import { linesOf } from './lines.ts'
+import { defineOperations } from './operations.ts'
 import { addExamples, type Column, count, printPieces, requireConsent } from './terminal.ts'
 
 /** `frames accounts …` */
@@ -110,16 +111,8 @@ function addAdmission(group: Command): void {
       return [{ account: describeAccount(account) }, () => `${act}d ${account.email}`]
     })
 
-  answers(
-    group
-      .command('unshare')
-      .description('end the share link of a board, whoever owns it')
-      .argument('<link>', 'the link, or the token at its end'),
-    async ({ db }, link: string) => {
-      await endShare(db, link)
-      return [{ ok: true }, () => 'the link is ended']
-    },
-  )
+  const description = 'end the share link of a board, whoever owns it (its whole address will do)'
+  defineOperations(group, sharedBoardEndpoints, { unshare: { of: 'endShare', description, said: 'ended' } })
 }
 
 const ACCESS = {

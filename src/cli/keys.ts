@@ -12,7 +12,8 @@ import {
   type Scope,
 } from '../library/accounts/keys.ts'
 import { answers, listParser, type Result } from './context.ts'
-import { addExamples, ageOf, type Column, table } from './terminal.ts'
+import { linesOf } from './lines.ts'
+import { addExamples } from './terminal.ts'
 
 interface OfAccount {
   account: string
@@ -49,8 +50,8 @@ export function defineKeys(group: Command): void {
   answers(
     part('list', 'list the keys of an account, with the newest that ended within 30 days'),
     async ({ db }, { account }: OfAccount) => {
-      const keys = await listKeys(db, (await loadAccountByEmail(db, account)).id)
-      return [{ keys: keys.map(toEntry) }, () => (keys.length > 0 ? table(keys, COLUMNS) : 'no keys')]
+      const keys = (await listKeys(db, (await loadAccountByEmail(db, account)).id)).map(toEntry)
+      return [{ keys }, () => linesOf({ keys }, COLUMNS)]
     },
   )
 
@@ -93,6 +94,7 @@ function toEntry(key: KeyRecord) {
     id: key.id,
     name: key.name,
     hint: key.hint,
+    state: stateOf(key),
     scopes: key.scopes,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
@@ -102,19 +104,7 @@ function toEntry(key: KeyRecord) {
   }
 }
 
-const COLUMNS: Column<KeyRecord>[] = [
-  { heading: 'ID', cell: ({ id }) => id },
-  { heading: 'KEY', cell: ({ hint }) => `…${hint}` },
-  { heading: 'STATE', cell: (key) => ({ text: stateOf(key), style: isLive(key) ? 'green' : 'dim' }) },
-  { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
-  {
-    heading: 'USED',
-    cell: ({ lastUsedAt }) => (lastUsedAt ? `${ageOf(lastUsedAt)} ago` : 'never'),
-    terminalOnly: true,
-  },
-  { heading: 'NAME', cell: ({ name }) => name },
-  { heading: 'SCOPES', cell: ({ scopes }) => `(${scopes.join(' ')})` },
-]
+const COLUMNS = ['id', 'hint', 'state', 'created_at', 'last_used_at', 'name', 'scopes']
 
 function stateOf(key: KeyRecord): string {
   if (!isLive(key)) return 'dead'

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
+import { toTechnique } from '../../views/resources.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { clip, moreWith, plural } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
@@ -70,9 +71,4 @@ function linesOf({ slug, frame_count, description, image_url }: z.infer<typeof T
 
 function pictureOf({ slug, name, image_url }: z.infer<typeof Technique>): ImageLink[] {
   return image_url === null ? [] : [{ uri: image_url, name: slug, title: name }]
-}
-
-function toTechnique(technique: TechniqueDocument, publicUrl: string): z.infer<typeof Technique> {
-  const { slug, name, description, frame_count, image_path } = technique
-  return { slug, name, description, frame_count, image_url: image_path === null ? null : publicUrl + image_path }
 }
