@@ -121,10 +121,10 @@ export const ATTRIBUTES = {
   },
   platform: { role: 'given', values: PLATFORMS, label: 'Platform', description: 'Where the video was published.' },
   // The longest text that is kept of an annotator, in characters.
-  caption: { role: 'written', values: null, longest: 500 },
-  composition: { role: 'written', values: null, longest: 500 },
-  steal: { role: 'written', values: null, longest: 500 },
-  on_screen_text: { role: 'written', values: null, longest: 2000 },
+  caption: { role: 'written', values: null, label: 'Caption', longest: 500 },
+  composition: { role: 'written', values: null, label: 'Composition', longest: 500 },
+  steal: { role: 'written', values: null, label: 'Worth taking', longest: 500 },
+  on_screen_text: { role: 'written', values: null, label: 'On screen', longest: 2000 },
   part: {
     role: 'derived',
     label: 'Part of the film',

@@ -3,11 +3,11 @@ import type { DbOrTx } from '../../db/client.ts'
 import { type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { ANNOTATED, type Annotated } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, ATTRIBUTES } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
 import { loadVocabulary, resolveSlug, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { lockVideo } from '../videos/videos.ts'
-import { CLOSED_LISTS, storedValue, toColumns } from './frames.ts'
+import { storedValue, toColumns } from './frames.ts'
 import { resolveFrame } from './provenance.ts'
 import { plainText } from './sanitize-annotation.ts'
 
@@ -96,7 +96,7 @@ function lockedValues(changes: Changes, accountId: string) {
 }
 
 function correctedValue(attribute: Annotated, wanted: string, vocabulary: Vocabulary): string {
-  const allowed = CLOSED_LISTS[attribute]
+  const allowed: readonly string[] | null = ATTRIBUTES[attribute].values
   if (allowed) {
     if (!allowed.includes(wanted))
       throw invalid(attribute, `${attribute} must be one of ${allowed.join(', ')}, or null to unlock`, allowed)

@@ -3,7 +3,7 @@ import type { DbOrTx, Tx } from '../../db/client.ts'
 import { ATTRIBUTE_COLUMN as COLUMN, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { AppError } from '../../errors.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, type Source } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, type Source } from '../../vocabulary.ts'
 
 /*
  * Every transaction locks in one order: the account, frames by id, boards by id. A save locks its frame's row, so that
@@ -40,11 +40,6 @@ export async function loadFrames(db: DbOrTx, ids: readonly string[]): Promise<Fr
   if (ids.length === 0) return []
   return db.select().from(frames).where(inArray(frames.id, ids)).orderBy(frames.videoId, frames.tMs)
 }
-
-/** The allowed values of the attributes that have a closed list. */
-export const CLOSED_LISTS: Partial<Record<Annotated, readonly string[]>> = Object.fromEntries(
-  CHOSEN.filter(isListed).map((name) => [name, ATTRIBUTES[name].values]),
-)
 
 type ValueColumn = (typeof COLUMN)[Annotated]
 /** The columns of `frames` that hold an annotated attribute or its provenance. */

@@ -2,16 +2,17 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
-import type { Annotated } from '../../vocabulary.ts'
+import { type Annotated, CHOSEN, isListed } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame, toAuthor } from './corrections.ts'
-import { CLOSED_LISTS, storedValue } from './frames.ts'
+import { storedValue } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
 /* The review queue: frames in the order in which a review helps most. */
 
 /** The attributes that a person judges at a glance: the closed lists and the technique. */
-export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as Annotated[]
+const LISTED = CHOSEN.filter(isListed)
+export const REVIEWED: readonly Annotated[] = [...LISTED, 'technique']
 
 /** A position in the queue, for the next page. */
 export interface ReviewPlace {
@@ -41,7 +42,7 @@ function certainty(attribute: string): string {
 }
 
 // Often no technique is right, so only a value or a proposal is worth a review.
-const LEAST_CERTAINTY = sql.raw(`least(${Object.keys(CLOSED_LISTS).map(certainty).join(', ')},
+const LEAST_CERTAINTY = sql.raw(`least(${LISTED.map(certainty).join(', ')},
   case when f.technique is null then null else ${certainty('technique')} end)`)
 
 /**

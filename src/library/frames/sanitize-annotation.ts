@@ -2,7 +2,6 @@ import { cleanLines, toSlug } from '../../clean-text.ts'
 import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
 import { resolveSlug, type Vocabulary } from '../techniques/vocabulary.ts'
-import { CLOSED_LISTS } from './frames.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
 const MAX_ISSUES = 50
@@ -59,7 +58,7 @@ export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Voca
 
 function allowedValue(attribute: Annotated, value: string, vocabulary: Vocabulary): string | null {
   if (attribute === 'technique') return resolveSlug(vocabulary, value) ?? null
-  const list = CLOSED_LISTS[attribute]
+  const list: readonly string[] | null = ATTRIBUTES[attribute].values
   if (!list) return plainText(value)
   return list.includes(value) ? value : null
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { FrameRow } from '../../db/schema/frames.ts'
 import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
-import { CLOSED_LISTS, storedValue } from '../../library/frames/frames.ts'
+import { storedValue } from '../../library/frames/frames.ts'
 import {
   acceptReview,
   frameToReview,
@@ -17,10 +17,10 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
-import { ANNOTATED, type Annotated, WRITTEN } from '../../vocabulary.ts'
+import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { capitalized, clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
+import { clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
 
@@ -185,14 +185,6 @@ interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
   texts?: boolean
 }
 
-const LISTS = Object.entries(CLOSED_LISTS) as [Annotated, readonly string[]][]
-const LABELS: Partial<Record<Annotated, string>> = {
-  zone: 'Face zone',
-  steal: 'Worth taking',
-  on_screen_text: 'On screen',
-}
-const labelOf = (name: Annotated) => LABELS[name] ?? capitalized(name.replaceAll('_', ' '))
-
 /** One frame, large, with its values as chips. Number keys choose, Enter accepts, `u` takes back. */
 function reviewForm(data: ReviewData): Html {
   const { row, image, title, visitor, texts = false, nextPath, back, place } = data
@@ -204,7 +196,7 @@ function reviewForm(data: ReviewData): Html {
 height="${row.height}"></a><figcaption class="hint">${at}${place && html` · ${whyOf(place)}`}</figcaption></figure>
 <form method="post" action="${action}" data-review>${formToken(visitor)}
 ${hidden('next', nextPath)}
-${LISTS.map(([name, values]) => choices(data, name, values))}
+${CHOSEN.filter(isListed).map((name) => choices(data, name, ATTRIBUTES[name].values))}
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
 <div class="tools"><button class="primary" data-accept>${texts ? 'Keep' : 'Accept'} <kbd>Enter</kbd></button>
@@ -238,7 +230,7 @@ function choices({ row, texts }: ReviewData, name: Annotated, values: readonly s
   const { value, provenance } = storedValue(row, name)
   const locked = provenance?.source === 'person' && !texts
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
-<legend>${labelOf(name)} ${origin(row, name)}</legend>${was(row, name, texts)}
+<legend>${ATTRIBUTES[name].label} ${origin(row, name)}</legend>${was(row, name, texts)}
 <div class="values">${values.map(
     (one, n) =>
       html`<label class="value"><input type="radio" name="${name}" value="${one}"${
@@ -270,6 +262,6 @@ ${
 
 function textField(row: FrameRow, name: (typeof WRITTEN)[number]): Html {
   const value = storedValue(row, name).value ?? ''
-  return html`<div class="field"><label for="${name}">${labelOf(name)} ${origin(row, name)}</label>
+  return html`<div class="field"><label for="${name}">${ATTRIBUTES[name].label} ${origin(row, name)}</label>
 ${was(row, name, true)}<textarea id="${name}" name="${name}" rows="2" maxlength="2000">${value}</textarea></div>`
 }
