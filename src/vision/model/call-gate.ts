@@ -122,7 +122,7 @@ export function openCallGate({
  * Opens after `threshold` failures in a row and stays open for `coolDownMs`. Then one call is let through, and its
  * outcome closes the breaker or opens it again.
  */
-export function createBreaker(threshold: number, coolDownMs: number, now: () => number = Date.now) {
+export function createBreaker(threshold: number, coolDownMs: number) {
   let failures = 0
   let openUntil = 0
   let probing = false
@@ -130,7 +130,7 @@ export function createBreaker(threshold: number, coolDownMs: number, now: () => 
     /** Milliseconds until a call may be made. 0 when it may be made now: then its outcome must be reported. */
     enter(): number {
       if (failures < threshold) return 0
-      const wait = openUntil - now()
+      const wait = openUntil - Date.now()
       if (wait > 0) return wait
       if (probing) return coolDownMs
       probing = true
@@ -143,7 +143,7 @@ export function createBreaker(threshold: number, coolDownMs: number, now: () => 
     failed() {
       failures++
       probing = false
-      if (failures >= threshold) openUntil = now() + coolDownMs
+      if (failures >= threshold) openUntil = Date.now() + coolDownMs
     },
     /** A call that says nothing about the endpoint's health: we stopped it, or the endpoint asked to wait. */
     left() {
