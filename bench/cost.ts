@@ -142,7 +142,7 @@ function serveCounted(settings: string | undefined): Promise<undefined> {
     },
     consumeLocally(budget, subject, points) {
       taken.address += points
-      limits.consumeLocally(budget, subject, points)
+      return limits.consumeLocally(budget, subject, points)
     },
   })
   return serveApi(settings, () => ({ told: undefined, count: () => taken }), { limits: watched })

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { type Endpoint, endpoint } from '../http/endpoint.ts'
-import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
 import { dayParameter, NAMES, namedShape, readReport, toReportCsv } from '../views/analytics.ts'
 import { limitUpTo } from '../views/parameters.ts'
@@ -29,12 +28,11 @@ function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
       answer: answerOf(figure).meta({ id: title }),
       alternatives: ['text/csv'],
       scope: 'events:read',
-      cost: { points: OPERATOR_POINTS.report },
+      price: 'heavy',
     },
-    async (deps: AnalyticsDeps, { query: { format, ...query }, charge, res }) => {
+    async (deps: AnalyticsDeps, { query: { format, ...query }, res }) => {
       const report = await readReport(deps, figure, { limit: LIMIT.default, ...query })
       const { rows, by, from, to } = report
-      await charge(pointsForItems(rows.length) - POINTS.read)
       if (format !== 'csv') return report
       res.set('Content-Disposition', `attachment; filename="${name}-by-${by}-${from}-${to}.csv"`)
       res.type('text/csv; charset=utf-8')

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { POINTS, pointsForBoards, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../http/rate-limit/budgets.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
@@ -11,7 +11,6 @@ import type { BoardVersion } from '../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
-  countBoards,
   createBoard,
   deleteBoard,
   findBoard,
@@ -36,7 +35,7 @@ import {
   toBoards,
   toBoardWithItems,
 } from '../views/collections.ts'
-import { asRows, exportParameters, exportShape, sendDownload } from '../views/export.ts'
+import { asRows, exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
@@ -90,6 +89,17 @@ const reading = { tag: 'Account', scope: 'boards:read' } as const
 const writing = { tag: 'Account', scope: 'boards:write' } as const
 const boardAnswer = z.strictObject({ board: Board })
 
+async function* boardBatches(deps: BoardsDeps, accountId: string) {
+  for (let after: string | null | undefined; after !== null; ) {
+    const { boards, next }: Awaited<ReturnType<typeof listBoards>> = await listBoards(deps.db, accountId, {
+      limit: MOST_ITEMS,
+      after,
+    })
+    yield await toBoards(deps, boards)
+    after = next
+  }
+}
+
 /** One board at a time, in batches: each may have 5,000 pins. */
 async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
   for (const { id } of stored) {
@@ -121,13 +131,11 @@ export const boardEndpoints = [
           boards: z.array(Board.extend({ items: exportShape.items })),
         })
         .meta({ id: 'BoardsExport' }),
+      price: 'heavy',
       everyPlan: true,
     },
-    async (deps: BoardsDeps, { caller: { account }, res, charge, hold, sendPieces }) => {
-      hold('longAnswers')
+    async (deps: BoardsDeps, { caller: { account }, res, sendPieces }) => {
       const { boards: stored } = await listBoards(deps.db, account.id)
-      const points = stored.reduce((sum, { itemCount }) => sum + pointsForItems(itemCount), 0)
-      await charge(points - POINTS.read)
       res.set('Content-Disposition', 'attachment; filename="boards.json"')
       const pieces = jsonPieces({ exported_at: new Date() }, { boards: everyBoard(deps, account.id, stored) })
       await sendPieces(pieces, 'application/json; charset=utf-8')
@@ -146,11 +154,11 @@ export const boardEndpoints = [
       parameters: pageParameters(BOARD_CURSOR),
       answer: z.strictObject({ boards: z.array(Board), next: nextCursor.optional() }).meta({ id: 'BoardsResponse' }),
       answerHeaders: LINK,
-      long: true,
     },
-    async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res, charge }) => {
-      const size = Math.min(limit ?? Infinity, await countBoards(db, caller.account.id))
-      await charge(pointsForBoards(size) - POINTS.read)
+    async (deps: BoardsDeps, { caller, query: { limit, after }, req, res, sendPieces }) => {
+      const { db, search, publicUrl } = deps
+      if (limit === undefined && after === undefined)
+        return sendList({ sendPieces }, {}, 'boards', boardBatches(deps, caller.account.id))
       const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
       linkNext({ req, res }, publicUrl, { limit, next })
       return { boards: await toBoards({ search, publicUrl }, boards), ...nextOf({ limit, after }, next) }
@@ -225,11 +233,11 @@ export const boardEndpoints = [
       path: '/api/boards/:id',
       summary: 'Delete a board and its pins',
       answer: Ok,
+      price: 'heavy',
       everyPlan: true,
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
-      await input.charge(pointsForFrames((await findBoard(db, boardOf(input))).itemCount) - POINTS.write)
       await deleteBoard(db, boardOf(input))
       return OK
     },
@@ -245,13 +253,12 @@ export const boardEndpoints = [
       parameters: exportParameters,
       answer: z.strictObject({ board: Board, ...exportShape }).meta({ id: 'BoardExport' }),
       alternatives: ['text/csv'],
+      price: 'heavy',
       everyPlan: true,
       errors: [404],
     },
     async (deps: BoardsDeps, input) => {
-      input.hold('longAnswers')
       const { board: stored } = await loadBoard(deps.db, boardOf(input), { limit: 0 })
-      await input.charge(pointsForItems(stored.itemCount) - POINTS.read)
       const [board] = await toBoards(deps, [stored])
       return sendDownload(input, {
         format: input.query.format,
@@ -276,7 +283,7 @@ export const pinEndpoints = [
       path: '/api/boards/:id/frames',
       summary: 'Pin many frames at once',
       description: 'A note, or a position for the first of them, also changes frames that are pinned already.',
-      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note, position }),
+      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(MOST_ITEMS), note, position }),
       example: { frameIds: ['k3v9x0aq7m2d-1a4c'], note: 'For the opening' },
       answer: z.strictObject({
         ok: z.literal(true),
@@ -290,7 +297,6 @@ export const pinEndpoints = [
     async (_deps: BoardsDeps, input) => {
       return { ok: true as const, ...(await pinFrames(input.tx, { ...boardOf(input), ...input.body })) }
     },
-    { pointsOf: ({ frameIds }) => pointsForFrames(frameIds.length) },
   ),
 
   endpoint(

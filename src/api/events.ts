@@ -11,7 +11,7 @@ import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameters.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
 
@@ -89,8 +89,9 @@ const log = [
       answer: z.strictObject({ events: z.array(Event), next: z.string() }),
       alternatives: [STREAM],
       scope: 'events:read',
+      price: 'write',
     },
-    async (deps: EventsDeps, { query, charge, caller, req, res }) => {
+    async (deps: EventsDeps, { query, caller, req, res }) => {
       const { db, publicUrl } = deps
       const { types, limit = LIMIT.default } = query
       if (req.accepts(['application/json', STREAM]) === STREAM) {
@@ -104,7 +105,6 @@ const log = [
         readEvents(db, { after, types, limit }),
         requireKnown(db, after, 'after'),
       ])
-      await charge(pointsForItems(events.length) - POINTS.read)
       return { events: events.map((event) => toCloudEvent(event, publicUrl)), next: formatCursor(next) }
     },
   ),
@@ -186,12 +186,12 @@ const ReplayBody = z.strictObject({
 const RetryBody = z.union(
   [
     z.strictObject({
-      event_ids: z.array(z.uuid('must be the id of an event')).min(1).max(1_000),
+      event_ids: z.array(z.uuid('must be the id of an event')).min(1).max(MOST_ITEMS),
       consumer: consumerName.optional(),
     }),
     z.strictObject({ all: z.literal(true), consumer: consumerName.optional() }),
   ],
-  'send event_ids (1 to 1,000 ids of events) or all: true, each also with a consumer',
+  `send event_ids (1 to ${MOST_ITEMS} ids of events) or all: true, each also with a consumer`,
 )
 
 const DEAD_LIMIT = { default: 100, max: 500 } as const
@@ -210,7 +210,7 @@ const consumers = [
       answer: z.strictObject({ consumers: z.array(Consumer) }),
       scope: 'events:read',
       // Up to 100,000 unread events are counted for each.
-      cost: { points: OPERATOR_POINTS.consumers },
+      price: 'heavy',
     },
     async ({ db }: EventsDeps) => ({ consumers: await listConsumerLag(db) }),
   ),
@@ -258,11 +258,11 @@ const consumers = [
       },
       answer: z.strictObject({ dead_events: z.array(Dead), next: nextCursor }),
       scope: 'events:read',
+      price: 'write',
     },
-    async ({ db, publicUrl }: EventsDeps, { query, charge }) => {
+    async ({ db, publicUrl }: EventsDeps, { query }) => {
       const { consumer, limit = DEAD_LIMIT.default } = query
       const found = await listDeadEvents(db, { consumer, after: readDeadCursor(query.after), limit })
-      await charge(pointsForItems(found.length) - POINTS.read)
       const last = found.length === limit ? found.at(-1) : undefined
       return { dead_events: found.map((one) => describeDead(one, publicUrl)), next: last ? toDeadCursor(last) : null }
     },

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { countSaves, listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
+import { listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
 import { type CollectionDeps, SavedFrame, savedBatches, toSavedFrames } from '../views/collections.ts'
 import { exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
@@ -30,15 +29,11 @@ export const favouriteEndpoints = [
       answerHeaders: LINK,
       scope: 'saves:read',
     },
-    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge, hold, sendPieces }) => {
+    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, sendPieces }) => {
       const { db, search, publicUrl } = deps
-      if (limit === undefined && after === undefined) {
-        hold('longAnswers')
-        await charge(pointsForItems(await countSaves(db, caller.account.id)) - POINTS.read)
+      if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'frames', savedBatches(deps, caller.account.id))
-      }
       const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
-      await charge(pointsForItems(saves.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
       return { frames: await toSavedFrames({ search, publicUrl }, saves), ...nextOf({ limit, after }, next) }
     },
@@ -73,11 +68,10 @@ export const favouriteEndpoints = [
       answer: z.strictObject(exportShape).meta({ id: 'SavesExport' }),
       alternatives: ['text/csv'],
       scope: 'saves:read',
+      price: 'heavy',
       everyPlan: true,
     },
-    async (deps: FavouritesDeps, { caller, query: { format }, res, charge, hold, sendPieces }) => {
-      hold('longAnswers')
-      await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
+    async (deps: FavouritesDeps, { caller, query: { format }, res, sendPieces }) => {
       const batches = savedBatches(deps, caller.account.id)
       return sendDownload({ res, sendPieces }, { format, name: 'saves', batches })
     },

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
 import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { toVideo, Video } from '../views/resources.ts'
-import { readSequences, SEQUENCE_POINTS, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
+import { readSequences, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps } from './reads.ts'
 
 /** How films are built, how they compare, and what follows what in them. */
@@ -34,7 +33,7 @@ const ofOneVideo = [
       if (!frames || !build) throw notFound('video')
       return toShots(build, frames)
     },
-    { check: checkId('video'), coldPoints: () => POINTS.read },
+    { check: checkId('video') },
   ),
 
   cachedRead(
@@ -52,7 +51,7 @@ const ofOneVideo = [
       },
       answer: z.strictObject({ film: Film }).meta({ id: 'FilmResponse' }),
       errors: [404],
-      cost: { points: POINTS.search },
+      price: 'search',
     },
     async (deps: Deps, { params, query: { within } }) => ({ film: (await readFilm(deps, params.id, within)).film }),
     { check: checkId('video') },
@@ -79,7 +78,7 @@ const ofOneVideo = [
         })
         .meta({ id: 'SimilarFilmsResponse' }),
       errors: [404],
-      cost: { points: POINTS.search },
+      price: 'search',
     },
     async (deps: Deps, { params: { id }, query: { by = 'style', limit = 8 } }) => {
       const [library, video] = await Promise.all([deps.films.all(), deps.search.video(id)])
@@ -121,7 +120,7 @@ const ofTheLibrary = [
           next: nextCursor,
         })
         .meta({ id: 'FilmsResponse' }),
-      cost: { points: POINTS.search },
+      price: 'search',
     },
     async (deps: Deps, { query }) => {
       const { limit = 60, after, sort = 'shots_a_minute', order = 'desc' } = query
@@ -146,7 +145,7 @@ const ofTheLibrary = [
         })
         .meta({ id: 'CompareResponse' }),
       errors: [404],
-      cost: { points: POINTS.search },
+      price: 'search',
     },
     async (deps: Deps, { query: { videos = [] } }) => {
       const library = await deps.films.all()
@@ -188,7 +187,7 @@ export const sequenceEndpoint = cachedRead(
         next: nextCursor,
       })
       .meta({ id: 'SequencesResponse' }),
-    cost: { points: SEQUENCE_POINTS },
+    price: 'write',
   },
   async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>
     readSequences(search, publicUrl, toSequenceQuery(query, { limit, after })),

@@ -3,7 +3,7 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
+import { asksMuch } from '../http/rate-limit/budgets.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
 import { Frame, FrameHit, ReadAs, toFrame, toHit, WallFrame } from '../views/frame.ts'
@@ -60,9 +60,11 @@ export const frameEndpoints = [
       summary: 'The frame wall: filter and page',
       description:
         'Filters combine: AND across attributes, OR within one. 120 frames a page; ' +
-        '`hasMore` is true when a full page came back. `q` is read as people write; `read_as` says how.',
+        '`hasMore` is true when a full page came back. `q` is read as people write; `read_as` says how. ' +
+        '`facets=1`, `variety=on` and a page from 100 on cost 5 points.',
       parameters: frameParameters,
       answer: FramesAnswer,
+      price: 'search',
     },
     async ({ search, publicUrl }: ReadDeps, { query: values }) => {
       const query = toFrameQuery(values)
@@ -77,7 +79,7 @@ export const frameEndpoints = [
     },
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),
-      coldPoints: pointsForQuestion,
+      raises: asksMuch,
     },
   ),
 
@@ -119,7 +121,7 @@ export const frameEndpoints = [
         limit: listLimit(24, 120),
       },
       answer: SimilarAnswer,
-      cost: { points: POINTS.search },
+      price: 'write',
       errors: [404],
     },
     async (
@@ -130,7 +132,7 @@ export const frameEndpoints = [
       if (!hits) throw notFound('frame')
       return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
     },
-    { check: checkId('frame'), coldPoints: () => POINTS.similar },
+    { check: checkId('frame') },
   ),
 
   endpoint(

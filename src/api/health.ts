@@ -48,7 +48,7 @@ export const healthEndpoints = [
       problem: Readiness,
       errors: [503],
       plain: true,
-      cost: { budget: 'probes' },
+      budget: 'probes',
       headers: { 'Cache-Control': 'no-store' },
     },
     async ({ health, checks }: HealthDeps, { res }) => {

@@ -21,7 +21,7 @@ export const mediaEndpoints = [
       ranges: true,
       errors: [404],
       cached: true,
-      cost: { budget: 'media' },
+      budget: 'media',
     },
     async ({ readImage }: MediaDeps, { params: { name }, req, res }) => {
       const key = toImageKey(name)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { cachedRead } from '../http/cached-reads.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
 import { FrameHit, toFrame, toHit } from '../views/frame.ts'
 import { freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
@@ -47,7 +46,7 @@ export const searchEndpoints = [
         },
       },
       answer: SearchAnswer,
-      cost: { points: POINTS.search },
+      price: 'search',
     },
     async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'programs' })
@@ -58,6 +57,5 @@ export const searchEndpoints = [
         techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
       }
     },
-    { coldPoints: () => POINTS.read },
   ),
 ]

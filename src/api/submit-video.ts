@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
-import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { DETAILS, NewDetails } from '../library/videos/details.ts'
 import { type SubmissionDetails, type Submitted, submitUpload, submitUrl } from '../library/videos/submit.ts'
@@ -73,6 +72,7 @@ export const submitEndpoints = [
       status: 202,
       answerHeaders: { Location: 'The path of its status.' },
       scope: 'videos:write',
+      price: 'heavy',
     },
     async (deps: SubmitDeps, given) => {
       const { video, ...answer } = await receiveVideo(deps, given)
@@ -85,10 +85,10 @@ export const submitEndpoints = [
 const MAX_JSON_BYTES = 64 * 1024
 const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: requireUtf8 })
 
-/** Receives a video: JSON with an address, a form with a file, or the film itself. Files are paid by their bytes. */
+/** Receives a video: JSON with an address, a form with a file, or the film itself. */
 async function receiveVideo(
   { db, store, maxUploadBytes: maxBytes, ytdlp }: SubmitDeps,
-  { req, res, charge, hold }: Pick<Input<Operation>, 'req' | 'res' | 'charge' | 'hold'>,
+  { req, res, hold }: Pick<Input<Operation>, 'req' | 'res' | 'hold'>,
 ): Promise<Submitted> {
   if (req.is('application/json')) {
     refuseDeclared(req, MAX_JSON_BYTES)
@@ -96,7 +96,6 @@ async function receiveVideo(
     return submitUrl(db, asked.url, { ...asked, ytdlp })
   }
   hold('uploads')
-  await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxBytes, maxBytes)))
   refuseTooLarge(req, maxBytes)
   if (req.is('multipart/form-data'))
     return receiveForm(req, ({ file, filename, fields }) =>
@@ -112,18 +111,12 @@ async function receiveVideo(
   )
 }
 
-/** Undefined for a body of unknown length. */
-function declaredBytes(req: Request): number | undefined {
-  const declared = req.headers['content-length']
-  return declared === undefined ? undefined : Number(declared)
-}
-
 /** Most bytes of a form beside its file. */
 const FORM_BYTES = 64 * 1024
 
 /** Refuses a body whose declared length is too large before it is read. */
 function refuseTooLarge(req: Request, maxBytes: number): void {
-  if ((declaredBytes(req) ?? 0) <= maxBytes + FORM_BYTES) return
+  if (Number(req.headers['content-length'] ?? 0) <= maxBytes + FORM_BYTES) return
   const maxMb = Math.floor(maxBytes / 1024 / 1024)
   throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed. Use a smaller one.`)
 }

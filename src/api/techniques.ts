@@ -2,12 +2,10 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
   type ChangedTechnique,
-  countFramesOf,
   describeTechnique,
   MAX_TECHNIQUE,
   mergeTechnique,
@@ -126,10 +124,10 @@ const vocabulary = [
       body: TechniquePatchBody,
       example: { name: 'Zoom to the cursor' },
       answer: entryAnswer,
+      price: 'heavy',
       errors: [404, 409],
     },
-    async ({ db }: { db: Db }, { params, body, charge }) => {
-      if (body.slug !== undefined) await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
+    async ({ db }: { db: Db }, { params, body }) => {
       return toAnswer(await updateTechnique(db, params.slug, body))
     },
   ),
@@ -144,12 +142,10 @@ const vocabulary = [
       body: MergeBody,
       example: { into: 'cursor-zoom' },
       answer: entryAnswer,
+      price: 'heavy',
       errors: [404, 409],
     },
-    async ({ db }: { db: Db }, { params, body, charge }) => {
-      await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
-      return toAnswer(await mergeTechnique(db, params.slug, body.into))
-    },
+    async ({ db }: { db: Db }, { params, body }) => toAnswer(await mergeTechnique(db, params.slug, body.into)),
   ),
 ]
 

@@ -1,7 +1,6 @@
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/films/films.ts'
 import { toFrame } from '../views/frame.ts'
@@ -37,17 +36,17 @@ export const filmTimelineEndpoint = endpoint(
     tag: 'Library',
     summary: 'A video’s shots as a timeline for an editing program',
     errors: [404, 409],
-    cost: { points: POINTS.search },
+    price: 'search',
   },
-  async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res }) => {
+  async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res, sendPieces }) => {
     const form = parseForm(format)
     requirePublicId('video', id)
     const [documents, films] = await Promise.all([search.videoFrames(id), loadFilms(db, [id])])
     const film = films.get(id)
     if (!documents || !film) throw notFound('video')
     const frames = documents.map((document) => toFrame(document, publicUrl))
-    sendTimeline(res, filmTimeline(film, frames, query), { name: id, form, options: query })
-    return undefined
+    const make = async () => filmTimeline(film, frames, query)
+    return sendTimeline({ res, sendPieces }, make, { name: id, form, options: query })
   },
 )
 
@@ -60,17 +59,15 @@ export const boardTimelineEndpoint = endpoint(
     tag: 'Account',
     summary: 'The shots of a board’s frames as a timeline for an editing program',
     scope: 'boards:read',
+    price: 'heavy',
     everyPlan: true,
     errors: [404, 409],
   },
   async (deps: BoardsDeps, input) => {
-    const { params, query, res, charge, hold } = input
+    const { params, query } = input
     const form = parseForm(params.format)
     const found = await findBoard(deps.db, boardOf(input))
-    hold('longAnswers')
-    await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)
-    const loaded = await loadFoundBoard(deps.db, found)
-    sendTimeline(res, await boardTimeline(deps, loaded, query), { name: found.id, form, options: query })
-    return undefined
+    const make = async () => boardTimeline(deps, await loadFoundBoard(deps.db, found), query)
+    return sendTimeline(input, make, { name: found.id, form, options: query })
   },
 )

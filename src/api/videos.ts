@@ -4,9 +4,8 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForFrames } from '../http/rate-limit/budgets.ts'
 import type { Caller } from '../library/accounts/keys.ts'
-import { countVideosOf, DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
+import { DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
@@ -160,7 +159,7 @@ const openReads = [
       if (!documents) throw notFound('video')
       return { frames: documents.map(viewOf(publicUrl, query)) }
     },
-    { check: checkId('video'), coldPoints: () => POINTS.read },
+    { check: checkId('video') },
   ),
 ]
 
@@ -243,6 +242,7 @@ const operators = [
       path: '/api/videos/:id',
       summary: 'Remove a video with its frames, their saves and their pins',
       answer: Ok,
+      price: 'heavy',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params }) => {
@@ -280,10 +280,10 @@ export const brandEndpoints = [
       body: z.strictObject({ from: DETAILS.author, into: DETAILS.author }),
       example: { from: 'Northwind labs', into: 'Northwind Labs' },
       answer: z.strictObject({ videos: z.int().describe('How many videos changed their brand.') }),
+      price: 'heavy',
     },
-    async ({ db }: { db: Db }, { body, caller, charge }) => {
-      await charge(pointsForFrames(await countVideosOf(db, body.from)) - POINTS.write)
-      return { videos: await mergeBrands(db, { ...body, accountId: accountOf(caller) }) }
-    },
+    async ({ db }: { db: Db }, { body, caller }) => ({
+      videos: await mergeBrands(db, { ...body, accountId: accountOf(caller) }),
+    }),
   ),
 ]

@@ -3,7 +3,6 @@ import type { Db } from '../db/client.ts'
 import { DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
 import { EVENT_TYPES } from '../events/catalogue.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { pointsForItems } from '../http/rate-limit/budgets.ts'
 import { listDeliveries, loadDelivery, parseBefore, resendEvent, sendTest } from '../library/webhooks/deliveries.ts'
 import {
   describeDelivery,
@@ -283,11 +282,10 @@ const log = [
       },
       answer: z.strictObject({ deliveries: z.array(Delivery), next: nextCursor }),
     },
-    async ({ db }: WebhookDeps, { params, query, charge }) => {
+    async ({ db }: WebhookDeps, { params, query }) => {
       const { state, after, limit = DELIVERIES.default } = query
       const before = after === undefined ? undefined : parseBefore(after)
       const { deliveries, next } = await listDeliveries(db, params.id, { state, before, limit })
-      await charge(pointsForItems(deliveries.length) - 1)
       return { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) }
     },
   ),

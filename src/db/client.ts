@@ -139,15 +139,15 @@ export const MEDIA_REMOVAL_LOCK = 7_310_003
 /** Held while a paid call is reserved, so that two cannot spend the same rest of a budget. */
 export const VISION_BOOKS_LOCK = 7_310_005
 
-/** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError unavailable */
+/** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError with the code */
 export type Admission = (subject?: string) => Promise<() => void>
 
 export interface AdmissionOptions {
   max: number
   ofOne: number
   waitMs: number
-  /** The name of the waiting acts in an error. */
-  what: 'writes' | 'searches'
+  what: string
+  code?: 'unavailable' | 'rate_limited'
 }
 
 interface Waiting {
@@ -159,7 +159,7 @@ interface Waiting {
  * At most `max` acts at a time and `ofOne` of one subject. The next is the one whose subject runs the fewest, and of
  * those the first that asked. An act that waits longer than `waitMs` is refused.
  */
-export function openAdmission({ max, ofOne, waitMs, what }: AdmissionOptions): Admission {
+export function openAdmission({ max, ofOne, waitMs, what, code = 'unavailable' }: AdmissionOptions): Admission {
   let free = max
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
@@ -199,7 +199,7 @@ export function openAdmission({ max, ofOne, waitMs, what }: AdmissionOptions): A
       const timer = setTimeout(() => {
         waiting.delete(place)
         const message = `Too many ${what} are waiting. Try again in a second.`
-        reject(new AppError('unavailable', message, { retryAfterSec: 1 }))
+        reject(new AppError(code, message, { retryAfterSec: 1 }))
       }, waitMs)
       const admit = () => {
         clearTimeout(timer)

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { type CountRequest, contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
 import { problemHandler, sendBareProblem } from './problem.ts'
-import { chargeOnce, type LocalLimits } from './rate-limit/rate-limits.ts'
+import { type Charging, chargeOnce } from './rate-limit/rate-limits.ts'
 import { type AllowedMethods, listShadowed, openAllowedMethods, type Routes } from './routes.ts'
 
 export interface AppOptions {
@@ -14,7 +14,7 @@ export interface AppOptions {
   /** Records the time of a request. */
   countRequest: CountRequest
   /** The limits that requests without a charge of their own count against: refusals and OPTIONS. */
-  limits: LocalLimits
+  limits: Charging
   /** Routers in the order in which they are tried. Each holds full paths. */
   routers: readonly Routes[]
   /** Answers browsers at unknown addresses. Absent: they get JSON, as programs do. */
@@ -38,7 +38,7 @@ export function createApp(options: AppOptions): RequestListener {
   app.use(beginRequest(openEdge(logger, trustProxy, countRequest), limits, allowed))
   app.use(requireMethod(new Map(listShadowed(routers).map((path) => [path, allowed(path)]))))
   for (const { router } of routers) app.use(router)
-  app.use(refuseUnknown({ limits, pageErrors }, allowed))
+  app.use(refuseUnknown(pageErrors, allowed))
   app.use(problemHandler(logger, limits))
   // Typed without its third parameter, which stands for Express' own last answer: HTML, outside the edge.
   const handle = app as unknown as (req: IncomingMessage, res: ServerResponse, last: (error?: unknown) => void) => void
@@ -63,13 +63,13 @@ function answerLast(logger: Logger, error: unknown, req: IncomingMessage, res: S
 /**
  * Creates the request's context. Answers requests that must reach no route: a missing Host, and OPTIONS.
  */
-function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, allowed: AllowedMethods): RequestHandler {
+function beginRequest(edge: ReturnType<typeof openEdge>, limits: Charging, allowed: AllowedMethods): RequestHandler {
   return (req, res, next) => {
     const context = edge(req, res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       throw new AppError('invalid_request', 'The Host header is missing. Send one.')
     if (req.method !== 'OPTIONS') return next()
-    chargeOnce(limits, req)
+    chargeOnce(limits, { req, res })
     if (isPreflight(req, context)) return sendPreflight(res)
     // Express would answer with the methods as plain text.
     const allow = allowed(context.path)
@@ -82,10 +82,7 @@ function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, al
  * Answers what no route has answered: 405 for a known path, else 404. Outside `/api`, a client that asks for HTML gets
  * a page.
  */
-function refuseUnknown(
-  { limits, pageErrors }: Pick<AppOptions, 'limits' | 'pageErrors'>,
-  allowed: AllowedMethods,
-): RequestHandler {
+function refuseUnknown(pageErrors: AppOptions['pageErrors'], allowed: AllowedMethods): RequestHandler {
   return (req, res, next) => {
     const { path } = contextOf(req)
     const allow = allowed(path)
@@ -96,7 +93,6 @@ function refuseUnknown(
         'not_found',
         'There is nothing at this address. Read /llms.txt first; /openapi.json has the whole API.',
       )
-    chargeOnce(limits, req)
     res.vary('Accept')
     const error = new AppError('not_found', 'There is nothing at this address. Check it, or search the wall.')
     return pageErrors(error, req, res, next)

@@ -7,8 +7,8 @@ import { type Caller, findCallers, prefixOf, recordUse, type Scope } from '../li
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
 import type { StreamGuard } from './event-stream.ts'
-import { type Payer, POINTS } from './rate-limit/budgets.ts'
-import { type RateLimits, spend } from './rate-limit/rate-limits.ts'
+import { type Payer, PRICES, type Price } from './rate-limit/budgets.ts'
+import { charge, type RateLimits } from './rate-limit/rate-limits.ts'
 
 export interface AuthenticationDeps {
   db: Db
@@ -20,9 +20,9 @@ export interface AuthenticationDeps {
 export interface Authentication {
   /**
    * Guards a route, in this order: 401, 429, 403 for the plan, 403 for the scope. The route's own 400 and 404 come
-   * after. No cache may store the answer. Without `points` a read takes one point and a write five.
+   * after. No cache may store the answer.
    */
-  requireScope(scope: Scope, asked?: { points?: number; everyPlan?: boolean | undefined }): RequestHandler
+  requireScope(scope: Scope, asked: { price: Price; everyPlan?: boolean | undefined }): RequestHandler
   /**
    * The caller of a request that may come with a key; undefined without an Authorization header.
    * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.
@@ -130,12 +130,12 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   }
 
   return {
-    requireScope(scope, asked = {}) {
+    requireScope(scope, asked) {
       return async (req, res, next) => {
         res.set('Cache-Control', 'no-store')
         const caller = await check(req, res)
-        const isRead = req.method === 'GET' || req.method === 'HEAD'
-        await spend(limits, { req, res }, payerOf(caller), asked.points ?? (isRead ? POINTS.read : POINTS.write))
+        contextOf(req).payer = payerOf(caller)
+        await charge(limits, { req, res }, PRICES[asked.price])
         const refusal = refusalOf(caller, scope, asked)
         if (refusal) throw refusal
         callers.set(req, caller)

@@ -3,8 +3,9 @@ import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { canonicalKey, readParameters } from '../parameters.ts'
 import { contextOf } from './edge.ts'
-import type { Answer, Endpoint, Given, Input, Methodless } from './endpoint.ts'
-import type { LocalLimits } from './rate-limit/rate-limits.ts'
+import { type Answer, type Endpoint, type Given, type Input, type Methodless, priceOf } from './endpoint.ts'
+import { PRICES } from './rate-limit/budgets.ts'
+import { charge } from './rate-limit/rate-limits.ts'
 import { CompressibleBody, encodingReader, isAny, isNoneMatchMet, sendBody } from './response-body.ts'
 import {
   keptOrInTurn,
@@ -19,23 +20,25 @@ interface ReadOptions<O extends Methodless> {
   canonical?: (query: Input<O>['query']) => Input<O>['query']
   /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
   check?: (params: Input<O>['params']) => void
-  /** Points beyond the operation's own when the answer is not in memory. */
-  coldPoints?: (query: Input<O>['query']) => number
+  /** Whether the query raises the price to that of a write. */
+  raises?: (query: Input<O>['query']) => boolean
 }
 
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
 export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
-  { canonical = (query) => query, check, coldPoints }: ReadOptions<O> = {},
+  { canonical = (query) => query, check, raises = () => false }: ReadOptions<O> = {},
 ): Endpoint<D & { cache: CachedReads }, Given<O>, Answer<O>> {
   const { path, parameters = {} } = operation
+  const usual = PRICES[priceOf({ ...operation, method: 'get' })]
   return {
     ...operation,
     method: 'get',
     cached: true,
     act: (deps, given) => load(deps, { params: {}, query: {}, ...given } as Input<O>),
-    toHandler: (deps) => {
+    charges: true,
+    toHandler: (deps, { limits }) => {
       const read = (req: Request): CacheableRead => {
         const query = canonical(readParameters(req.originalUrl, parameters) as Input<O>['query'])
         const params = req.params as Input<O>['params']
@@ -43,10 +46,13 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
         return {
           key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
           load: () => load(deps, { params, query }) as Promise<object>,
-          coldPoints: coldPoints?.(query) ?? 0,
+          points: raises(query) ? PRICES.write : usual,
         }
       }
-      return (req, res) => deps.cache.answer(req, res, () => read(req))
+      return (req, res) => {
+        const pay = (points: number) => charge(limits, { req, res }, points)
+        return deps.cache.answer(req, res, { parse: () => read(req), pay })
+      }
     },
   }
 }
@@ -55,29 +61,28 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
 interface CacheableRead {
   key: string
   load: () => Promise<object>
-  /** Points beyond its route's when it is not in memory. */
-  coldPoints: number
+  points: number
 }
 
 export interface CachedReads {
   /**
    * Answers an open read: 304 from the version alone, else from memory, else by one load for all who wait. `parse`
-   * reads the request; it is not called for a URL seen before. Only 200s are kept.
+   * reads the request; it is not called for a URL seen before. Only 200s are kept. `pay` takes the points first.
    */
-  answer(req: Request, res: Response, parse: () => CacheableRead): void | Promise<void>
+  answer(req: Request, res: Response, asked: Asked): void | Promise<void>
 }
 
-interface CachedReadsOptions {
-  takeTurn: TakeTurn
-  limits: LocalLimits
+interface Asked {
+  parse: () => CacheableRead
+  pay: (points: number) => void
 }
 
 /** Caches the answers of open reads, of a bounded size, for one version of the read model. */
-export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits }: CachedReadsOptions): CachedReads {
+export function openCachedReads(readModel: ReadModelVersion, takeTurn: TakeTurn): CachedReads {
   const cache = openVersionedCache<CompressibleBody>({ readModel, maxBytes: 64 * 1024 * 1024 })
   const encodingOf = encodingReader()
-  /** URL as written → the name of its read in ETags. Bounded by size, because URLs may be long. */
-  const names = new LRUCache<string, string>({
+  /** URL as written → the name of its read in ETags, and its price. Bounded by size, because URLs may be long. */
+  const known = new LRUCache<string, { name: string; points: number }>({
     maxSize: 4 * 1024 * 1024,
     sizeCalculation: (_, url) => url.length + 128,
   })
@@ -103,23 +108,22 @@ export function openCachedReads(readModel: ReadModelVersion, { takeTurn, limits 
     // `*` asks whether there is an answer at all, which the version does not say.
     if (isNoneMatchMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
     const { address } = contextOf(req)
-    if (!cache.isKept(name, version)) {
-      const { coldPoints } = toRead()
-      if (coldPoints > 0) limits.consumeLocally('anonymous', address, coldPoints)
-    }
     const asked = { key: name, subject: address }
     await send(req, res, name, await keptOrInTurn({ kept: cache, takeTurn }, asked, () => toBody(toRead())))
   }
 
   return {
-    answer(req, res, parse) {
-      const known = names.get(req.originalUrl)
-      const kept = known === undefined ? undefined : cache.peek(known)
-      if (kept) return send(req, res, known!, kept)
-      if (known !== undefined) return find(req, res, known, parse)
+    answer(req, res, { parse, pay }) {
+      const seen = known.get(req.originalUrl)
+      if (seen) {
+        pay(seen.points)
+        const kept = cache.peek(seen.name)
+        return kept ? send(req, res, seen.name, kept) : find(req, res, seen.name, parse)
+      }
       const read = parse()
+      pay(read.points)
       const name = hash('sha256', read.key, 'base64url').slice(0, 22)
-      names.set(req.originalUrl, name)
+      known.set(req.originalUrl, { name, points: read.points })
       return find(req, res, name, () => read)
     },
   }

@@ -13,13 +13,11 @@ export interface RequestContext {
   requestId: string
   /** The address an anonymous request is counted under (`toAddress`). */
   address: string
-  /** Whose points open reads and refusals take: the address, or the account of a valid session. */
-  subject: string
   /** The path without its query. */
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
   charged: boolean
-  /** Set once points were taken from a budget that all processes share. */
+  /** The account whose key or session the request comes with. Without one its address pays. */
   payer?: Payer
 }
 
@@ -34,6 +32,12 @@ export function contextOf(req: IncomingMessage): RequestContext {
   return context
 }
 
+/** For whom a request waits its turn: the account that pays for it, or its address. */
+export function subjectOf(req: IncomingMessage): string {
+  const { payer, address } = contextOf(req)
+  return payer?.subject ?? address
+}
+
 /**
  * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
  * level once its answer is sent.
@@ -45,7 +49,6 @@ export function openEdge(logger: Logger, trustProxy: number, countRequest: Count
     const context: RequestContext = {
       requestId: givenId(req) ?? randomUUID(),
       address,
-      subject: address,
       path: req.url!.split('?', 1)[0]!,
       charged: false,
     }

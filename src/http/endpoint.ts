@@ -7,10 +7,10 @@ import { runIdempotently, type StoredResponse } from '../library/accounts/idempo
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { type Parameters, readParameters, type Values } from '../parameters.ts'
 import { type Authentication, callerOf } from './authenticate.ts'
-import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
-import { holdUntilSent, limitOpen, limitOpenReads, type RateLimits, spendMore } from './rate-limit/rate-limits.ts'
+import type { Budget, Holding, Price } from './rate-limit/budgets.ts'
+import { holdUntilSent, priced, type RateLimits } from './rate-limit/rate-limits.ts'
 import { jsonBody } from './request-body.ts'
-import { CompressibleBody, type SendPieces, sendJson } from './response-body.ts'
+import type { SendPieces } from './response-body.ts'
 import { openRoutes, type Routes } from './routes.ts'
 
 /**
@@ -63,17 +63,14 @@ export interface Operation {
   cached?: boolean
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
-  /**
-   * The points it takes; if absent, an open answer takes one, and with a key a read takes one and a write five. An open
-   * answer may take them from another of the address's budgets than the usual one.
-   */
-  cost?: { budget?: Budget; points?: number }
+  /** What it costs; absent: a GET is a read, all else a write. */
+  price?: Price
+  /** Another of the address's budgets than the usual one. */
+  budget?: Budget
   /** Depends on no store: only the `errors` above and 429 can occur. */
   plain?: boolean
   /** Takes no points. */
   free?: boolean
-  /** The answer may be long, so it is compressed. */
-  long?: boolean
   /** Headers of every answer, refusals included. */
   headers?: Readonly<Record<string, string>>
 }
@@ -90,6 +87,8 @@ export interface Endpoint<D, G = never, A = unknown> extends Operation {
   loses?(deps: D, given: G): Promise<string>
   /** The answer holds a secret that is not shown again. */
   secret?: boolean
+  /** The handler takes the points, once it knows what is asked. */
+  charges?: true
 }
 
 /** The dependencies of the endpoint router. */
@@ -114,11 +113,9 @@ export interface Input<O extends Methodless> {
   caller: O extends { scope: Scope } ? Caller : undefined
   req: Request
   res: Response
-  /** Takes points beyond the operation's own, when the request shows more work. @throws RateLimited */
-  charge(points: number): Promise<void>
   /** Takes one of the caller's concurrent slots of this kind until the answer is sent. @throws AppError rate_limited */
   hold(kind: Holding): void
-  /** Streams a body of any length. Call `hold('longAnswers')` before. */
+  /** Streams a body of any length, one at a time for an account. @throws AppError rate_limited */
   sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
 }
 
@@ -150,8 +147,7 @@ export function endpoint<D, const O extends Operation>(
       if (operation.status !== undefined) res.status(operation.status)
       if (answer === undefined) return
       if (locationOf) res.location(locationOf(answer))
-      if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
-      else res.json(answer)
+      res.json(answer)
     },
   }
 }
@@ -165,8 +161,6 @@ function withoutRequest<O extends Methodless>(given: Given<O>): Input<O> {
 interface PostOptions<O extends Methodless> {
   /** The answer holds a secret, so it is not stored for replays. */
   secret?: boolean
-  /** The points of the write, by its body. */
-  pointsOf?: (body: Input<O>['body']) => number
   /** The path of what was created. */
   locationOf?: (answer: Answer<O>) => string
 }
@@ -175,7 +169,7 @@ interface PostOptions<O extends Methodless> {
 export function idempotentPost<D extends { db: Db }, const O extends Methodless & { scope: Scope }>(
   operation: O,
   write: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
-  { secret = false, pointsOf, locationOf }: PostOptions<O> = {},
+  { secret = false, locationOf }: PostOptions<O> = {},
 ): Endpoint<D, Given<O>, Answer<O>> {
   const { status = 200 } = operation
   return {
@@ -190,7 +184,6 @@ export function idempotentPost<D extends { db: Db }, const O extends Methodless 
     },
     toHandler: (deps, tools) => async (req, res) => {
       const input = readInput(operation, tools, req, res)
-      if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
       const act = async (tx: Tx) => ({ status, body: await write(deps, { ...input, tx }), secret })
       const answer = await inOneTransaction(tools.db, req, act)
       if (answer.replayed) res.set('Idempotent-Replayed', 'true')
@@ -249,7 +242,6 @@ function readInput<O extends Methodless>(
     caller: scope && callerOf(req),
     req,
     res,
-    charge: (points: number) => spendMore(limits, { req, res }, points),
     hold: (kind: Holding) => holdUntilSent(limits, { req, res }, kind),
     sendPieces: (pieces: AsyncIterable<string>, type: string) => sendPieces(req, res, pieces, type),
   }
@@ -264,17 +256,22 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
   return router
 }
 
-function guardsOf(operation: Operation, { authentication, limits }: EndpointTools): RequestHandler[] {
-  const { headers, scope, everyPlan, plain, free, cached, cost, body } = operation
+/** What an operation costs. */
+export const priceOf = ({ price, method }: Pick<Operation, 'price' | 'method'>): Price =>
+  price ?? (method === 'get' ? 'read' : 'write')
+
+function guardsOf(endpoint: Operation & { charges?: true }, tools: EndpointTools): RequestHandler[] {
+  const { headers, scope, everyPlan, plain, free, cached, budget, body, charges } = endpoint
+  const { authentication, limits } = tools
+  const price = priceOf(endpoint)
   const guards: RequestHandler[] = []
   if (headers)
     guards.push((_req, res, next) => {
       res.set(headers)
       next()
     })
-  if (scope) guards.push(authentication.requireScope(scope, { ...cost, everyPlan }))
-  else if (cached || plain) guards.push(...(free ? [] : [limitOpenReads(limits, cost)]))
-  else guards.push(limitOpen(limits, cost))
+  if (scope) guards.push(authentication.requireScope(scope, { price, everyPlan }))
+  else if (!free && !charges) guards.push(priced(limits, { price, budget, noStore: !cached && !plain }))
   // After the scope, so that a caller without a key learns nothing about the body.
   if (body) guards.push(jsonBody)
   return guards

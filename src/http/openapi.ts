@@ -8,9 +8,10 @@ import {
 } from 'zod-openapi'
 import type { ErrorCode } from '../errors.ts'
 import type { Parameter } from '../parameters.ts'
-import { IDEMPOTENCY_KEY, type Operation } from './endpoint.ts'
+import { IDEMPOTENCY_KEY, type Operation, priceOf } from './endpoint.ts'
 import { PATH_VALUES } from './path-values.ts'
 import { STATUS } from './problem.ts'
+import { PRICES } from './rate-limit/budgets.ts'
 
 const Problem = z
   .strictObject({
@@ -80,13 +81,15 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { id, tag, scope, everyPlan, summary, anyKey, keyOptional, cached, bodyOptional = false } = operation
+  const { id, tag, scope, everyPlan, summary, anyKey, keyOptional, cached, free, bodyOptional = false } = operation
+  const points = PRICES[priceOf(operation)]
   const sentences = [
     operation.description,
     scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
     anyKey && 'Needs a key.',
     !scope && !anyKey && !keyOptional && 'Needs no key.',
     cached && 'The response has an ETag.',
+    !free && `Costs ${points === 1 ? 'one point' : `${points} points`}.`,
   ]
   const content = toBody(operation)
   return {

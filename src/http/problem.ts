@@ -14,8 +14,7 @@ import {
 } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
-import { RateLimited } from './rate-limit/budgets.ts'
-import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/rate-limits.ts'
+import { type Charging, chargeOnce } from './rate-limit/rate-limits.ts'
 import { isClientGone } from './response-body.ts'
 
 /** The HTTP status of each error code. */
@@ -144,8 +143,6 @@ function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError)
   for (const header of OF_THE_ANSWER) res.removeHeader(header)
   res.setHeader('Cache-Control', 'no-store')
   if (error.retryAfterSec !== undefined) res.setHeader('Retry-After', String(Math.ceil(error.retryAfterSec)))
-  // Also for cached reads, whose answers have no such headers.
-  if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
   if (error.code === 'unauthenticated' && !res.hasHeader('WWW-Authenticate'))
     res.setHeader('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
   const body = Buffer.from(bodyOf(error))
@@ -169,11 +166,15 @@ function bodyOf({ code, message, details, missing }: AppError): string {
   )
 }
 
-/** The error to answer: the given one, or `rate_limited` when the address has used up its budget with such requests. */
-function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): AppError {
+/** The error to answer: the given one, or `rate_limited` when its sender has used up a budget with such requests. */
+export async function charged(
+  limits: Charging,
+  problem: AppError,
+  exchange: { req: IncomingMessage; res: ServerResponse },
+): Promise<AppError> {
   if (STATUS[problem.code] >= 500) return problem
   try {
-    chargeOnce(limits, req)
+    await chargeOnce(limits, exchange)
     return problem
   } catch (refusal) {
     return toAppError(refusal)
@@ -190,13 +191,13 @@ function isPoolClosed(error: unknown): boolean {
  * The error handler at the end of the Express application. It logs an error once, answers it, and discards the rest of
  * the body. When the answer has already begun, it closes the connection.
  */
-export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
+export function problemHandler(logger: Logger, limits: Charging): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => {
+  return async (error: unknown, req, res, _next) => {
     // A stop does not wait for requests whose client has gone. The database may be closed to them: that is not logged.
     if (res.destroyed && isPoolClosed(error)) return
-    const problem = charged(limits, problemOf(error, req), req)
+    const problem = await charged(limits, problemOf(error, req), { req, res })
     const { requestId, address } = contextOf(req)
     const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')

@@ -99,11 +99,14 @@ const compressors: Record<Encoding, () => Transform> = {
  */
 export type SendPieces = (req: Request, res: Response, pieces: AsyncIterable<string>, type: string) => Promise<void>
 
+/** Waits until an exchange may send a long answer. @throws AppError rate_limited */
+type TakeTurn = (exchange: { req: Request; res: Response }) => Promise<void>
+
 /**
- * Long answers of one process. One piece is made at a time, followed by a pause three times as long. So three quarters
- * of the time are left to other requests, however many long answers there are.
+ * Long answers of one process, of which an account sends one at a time. One piece is made at a time, followed by a
+ * pause three times as long. So three quarters of the time are left to other requests, however many there are.
  */
-export function openLongAnswers(): SendPieces {
+export function openLongAnswers(takeTurn: TakeTurn): SendPieces {
   let turn: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(make: () => Promise<T>): Promise<T> {
@@ -119,7 +122,10 @@ export function openLongAnswers(): SendPieces {
     return made.then(({ piece }) => piece)
   }
 
-  return (req, res, pieces, type) => sendPieces(req, res, paced(pieces, inTurn), type)
+  return async (req, res, pieces, type) => {
+    await takeTurn({ req, res })
+    await sendPieces(req, res, paced(pieces, inTurn), type)
+  }
 }
 
 async function* paced(

@@ -1,5 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { match } from 'path-to-regexp'
+import type { Price } from './rate-limit/budgets.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete', 'all'] as const
 type Method = (typeof METHODS)[number]
@@ -7,8 +8,9 @@ type Method = (typeof METHODS)[number]
 interface Route {
   method: Method
   path: string
-  /** Of a page or an action for signed-in people: who may. */
+  /** Of a page or an action for signed-in people: who may, and what it costs. */
   who?: string
+  price?: Price
 }
 
 /** Routes of an Express router, and a list of them: Express does not say what it was given. */
@@ -37,9 +39,9 @@ export function openRoutes(): Routes {
 }
 
 /** Every route, for the tests that hold documents and guards against the routes. */
-export function listRoutes(routes: readonly Routes[]): { path: string; methods: string[]; who: string | undefined }[] {
+export function listRoutes(routes: readonly Routes[]): (Omit<Route, 'method'> & { methods: string[] })[] {
   const listed = routes.flatMap(({ list }) => list).filter(({ method }) => method !== 'all')
-  return listed.map(({ method, path, who }) => ({ path, methods: [method.toUpperCase()], who }))
+  return listed.map(({ method, ...route }) => ({ ...route, methods: [method.toUpperCase()] }))
 }
 
 /** Finds the methods of a path as an Allow header; undefined for an unknown path and for one that takes all. */

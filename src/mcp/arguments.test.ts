@@ -5,7 +5,7 @@ import { defineTool, READS } from './tool.ts'
 
 test('an argument called __proto__ is unknown, and sets no other', () => {
   const tool = defineTool({
-    ...{ name: 'find', title: 'Find', description: 'Finds.', annotations: READS, points: 1, scope: null },
+    ...{ name: 'find', title: 'Find', description: 'Finds.', annotations: READS, price: 'read', scope: null },
     input: z.strictObject({ word: z.string(), limit: z.number().default(5) }),
     output: z.object({}),
     run: async () => ({ text: '', structured: {} }),

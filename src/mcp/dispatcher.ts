@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
+import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { MEMBER_SCOPES } from '../library/accounts/keys.ts'
 import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import {
@@ -25,10 +26,10 @@ import {
 } from './json-rpc.ts'
 import { describeTool, type Tool } from './tool.ts'
 import {
+  type CallContext,
   createToolCalls,
   refusalOfTool,
   ScopeMissing,
-  type ToolCallContext,
   type ToolCallOptions,
   type ToolCalls,
 } from './tool-call.ts'
@@ -37,15 +38,10 @@ import {
 
 /** A method besides those of the tools and of the revisions. */
 export interface Method {
-  /** Rate-limit points of a call, whose parameters are not checked yet; 1 if absent. */
-  points?(params: Fields): number
+  /** What a call costs, whose parameters are not checked yet; a read if absent. */
+  priceOf?(params: Fields): Price
   /** @throws RpcError, AppError rate_limited or unavailable */
-  answer(params: Fields, context: ToolCallContext, era: Era): object | Promise<object>
-}
-
-export interface CallContext extends ToolCallContext {
-  /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
-  charge(points: number): Promise<void>
+  answer(params: Fields, context: CallContext, era: Era): object | Promise<object>
 }
 
 export interface DispatcherOptions extends ToolCallOptions {
@@ -66,13 +62,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const methods = new Map(options.methods(calls))
 
   function pointsOf(message: Message): number {
-    if (message.kind !== 'call') return 1
+    if (message.kind !== 'call') return PRICES.read
     const { call } = message
-    return methods.get(call.method)?.points?.(call.params ?? {}) ?? calls.pointsOf(call)
+    return PRICES[methods.get(call.method)?.priceOf?.(call.params ?? {}) ?? calls.priceOf(call)]
   }
 
   /** A result as JSON. */
-  async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer> {
+  async function resultOf(call: RpcCall, context: CallContext, era: Era): Promise<string | Buffer> {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       paramsOf(call)
@@ -85,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     throw unknownMethod(call, era)
   }
 
-  async function answer(call: RpcCall, context: ToolCallContext, era: Era): Promise<McpReply> {
+  async function answer(call: RpcCall, context: CallContext, era: Era): Promise<McpReply> {
     try {
       return resultReply(call.id, await resultOf(call, context, era))
     } catch (error) {
@@ -100,7 +96,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
 
   async function single(value: unknown, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     const message = readMessage(value)
-    await chargeFor(context, () => pointsOf(message))
+    await context.charge(pointsOf(message))
     if (message.kind === 'invalid')
       return errorReply(message.id, new RpcError(INVALID_REQUEST, message.why, { status: 400 }))
     // A notification runs nothing, even one that names a tool.
@@ -156,16 +152,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   }
 }
 
-/** A price that cannot be told is a fault of ours: the message takes a point all the same. */
-async function chargeFor(context: CallContext, priceOf: () => number): Promise<void> {
-  let points = 1
-  try {
-    points = priceOf()
-  } finally {
-    await context.charge(points)
-  }
-}
-
 function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era): RpcError {
   return new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status })
 }
@@ -183,7 +169,7 @@ function refuseBatch(why: string): McpReply {
   return errorReply(null, new RpcError(INVALID_REQUEST, `Invalid request: ${why}`, { status: 400 }))
 }
 
-type Asking = Pick<ToolCallContext, 'caller' | 'signIn'>
+type Asking = Pick<CallContext, 'caller' | 'signIn'>
 
 /** The result of `tools/list`, made once for each era and kind of caller. A list with a key's own tools is private. */
 function createToolLists(tools: readonly Tool[]): (asking: Asking, era: Era) => string {

@@ -4,7 +4,7 @@ import { imageKeyOf } from '../media/image-name.ts'
 import { MAX_INLINE, plural } from './present.ts'
 import { defineTool, READS, type Tool } from './tool.ts'
 import type { LibraryToolDeps } from './tools/library.ts'
-import { countOf, frameIds } from './values.ts'
+import { frameIds } from './values.ts'
 
 /**
  * The gallery: a page that a host shows inside a chat, with the frames of a result (MCP Apps, SEP-1865). Hosts without
@@ -39,9 +39,7 @@ export function framePictures({ search, readImage }: Pick<LibraryToolDeps, 'sear
     title: 'Pictures for the gallery',
     description: 'Thumbnails for the gallery that a host shows. Not for models: use image URLs.',
     annotations: READS,
-    points: 1,
-    // As many as reading the images would cost.
-    pointsOf: ({ frame_ids }) => Math.max(1, Math.min(MAX_PICTURES, countOf(frame_ids))),
+    price: 'search',
     scope: 'any',
     visibleTo: ['app'],
     input: z.strictObject({ frame_ids: frameIds(MAX_PICTURES) }),

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { AppError } from '../errors.ts'
 import { toAppError } from '../http/problem.ts'
-import { chargeOnce, type LocalLimits } from '../http/rate-limit/rate-limits.ts'
+import { type Charging, chargeOnce } from '../http/rate-limit/rate-limits.ts'
 
 /** JSON-RPC 2.0 messages: how they are read, and what goes out with which HTTP status. */
 
@@ -152,9 +152,9 @@ export function sendReply(res: ServerResponse, { status, headers, body }: McpRep
 }
 
 /** Refuses a request before its message is read. It takes a point, like any refusal. */
-export function refuse(limits: LocalLimits, req: Request, res: Response, reply: McpReply): void {
+export async function refuse(limits: Charging, req: Request, res: Response, reply: McpReply): Promise<void> {
   try {
-    chargeOnce(limits, req)
+    await chargeOnce(limits, { req, res })
     sendReply(res, reply)
   } catch (error) {
     sendReply(res, budgetReply(null, toAppError(error)))

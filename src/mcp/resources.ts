@@ -1,5 +1,4 @@
 import { AppError, notFound } from '../errors.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Method } from './dispatcher.ts'
@@ -8,7 +7,7 @@ import { GALLERY_TYPE, galleryMeta } from './gallery.ts'
 import { type Fields, INVALID_PARAMS, RpcError } from './json-rpc.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
 import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
-import { refusalOfTool, type ToolCallContext, type ToolCalls } from './tool-call.ts'
+import { type CallContext, refusalOfTool, type ToolCalls } from './tool-call.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import type { LibraryToolDeps } from './tools/library.ts'
 
@@ -32,7 +31,7 @@ interface Content {
   blob?: string
 }
 
-interface Template extends Pick<Tool, 'title' | 'description' | 'scope' | 'points'> {
+interface Template extends Pick<Tool, 'title' | 'description' | 'scope' | 'price'> {
   read(id: string, context: ToolContext): Promise<Content[]>
 }
 
@@ -50,7 +49,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
   const templates = templatesOf(deps)
   const skills = deps.skills.map(({ uri, frontmatter }) => ({ uri, ...frontmatter, mimeType: 'text/markdown' }))
 
-  async function list(_params: Fields, context: ToolCallContext, era: Era) {
+  async function list(_params: Fields, context: CallContext, era: Era) {
     const { caller } = context
     if (!caller || refusalOfTool(BOARD_READ, caller)) return { resources: skills, ...era.listCaching('public') }
     const boards = await calls.guarded(context, () =>
@@ -65,7 +64,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
     return { resources: [...ownBoards, ...skills], ...era.listCaching('private', 0) }
   }
 
-  async function read(params: Fields, context: ToolCallContext, era: Era) {
+  async function read(params: Fields, context: CallContext, era: Era) {
     const uri = uriOf(params, 'resources/read')
     const skill = deps.skills.find((one) => one.uri === uri)
     if (skill) {
@@ -96,7 +95,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
     return deps.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
   }
 
-  function requireScope(template: Template, { caller, signIn }: ToolCallContext): void {
+  function requireScope(template: Template, { caller, signIn }: CallContext): void {
     const refused = refusalOfTool(template, caller)
     if (!refused) return
     const { title, scope } = template
@@ -124,7 +123,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
         answer: (_params, _context, era) => ({ resourceTemplates: described, ...era.listCaching('public') }),
       },
     ],
-    ['resources/read', { points: ({ uri }) => templates.get(kindIn(uri))?.points ?? 1, answer: read }],
+    ['resources/read', { priceOf: ({ uri }) => templates.get(kindIn(uri))?.price ?? 'read', answer: read }],
   ]
 }
 
@@ -160,7 +159,7 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
     return {
       ...told,
       scope: tool.scope,
-      points: tool.points,
+      price: tool.price,
       async read(id, context) {
         const { text } = await tool.run(tool.input.parse(argsOf(id)), context)
         return [{ mimeType: 'text/plain', text }]
@@ -172,7 +171,7 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
     title: 'Frame',
     description: 'A frame with its picture and all that is known of it',
     scope: null,
-    points: POINTS.read,
+    price: 'read',
     read: readFrame,
   }
   const video = ofTool('get_video_frames', {

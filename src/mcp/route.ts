@@ -7,12 +7,12 @@ import { type Authentication, payerOf, type SignIn } from '../http/authenticate.
 import { contextOf } from '../http/edge.ts'
 import type { Operation } from '../http/endpoint.ts'
 import { toAppError } from '../http/problem.ts'
-import { type LocalLimits, type RateLimits, spend, spendMore } from '../http/rate-limit/rate-limits.ts'
+import { type Charging, charge } from '../http/rate-limit/rate-limits.ts'
 import { MAX_BODY_BYTES, readBody, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
-import { type CallContext, type Dispatch, MAX_BATCH } from './dispatcher.ts'
+import { type Dispatch, MAX_BATCH } from './dispatcher.ts'
 import {
   budgetReply,
   errorReply,
@@ -26,6 +26,7 @@ import {
   refuse,
   sendReply,
 } from './json-rpc.ts'
+import type { CallContext } from './tool-call.ts'
 
 const rpcId = z.union([z.string(), z.number(), z.null()])
 const RpcRequest = z
@@ -57,8 +58,9 @@ export const TOOL_SERVER = {
     'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
     'Where apps can sign in (OAuth), `POST /mcp` is the same server for a key or a token.',
     `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 or without a version.`,
-    'Errors are JSON-RPC errors, except a 401, a 405 and a 500.',
+    'A tool costs what its operation over HTTP does. Errors are JSON-RPC errors, except a 401, a 405 and a 500.',
   ].join(' '),
+  price: 'read',
   body: z.union([RpcRequest, z.array(RpcRequest).min(1).max(MAX_BATCH)]),
   example: {
     jsonrpc: '2.0',
@@ -80,7 +82,7 @@ export interface McpRouteOptions {
   /** Absent: there is no signed-in door. */
   signIn?: SignIn | undefined
   /** The one budget that HTTP uses too. */
-  limits: RateLimits
+  limits: Charging
   takeTurn: TakeTurn
 }
 
@@ -92,13 +94,14 @@ export function mcpRouter(options: McpRouteOptions): Routes {
   const { dispatch, publicUrl, authentication, limits, takeTurn, signIn } = options
 
   function contextFor(req: Request, res: Response, { caller, door }: Identified): CallContext {
-    const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
+    res.setHeader('Cache-Control', 'no-store')
+    const context = contextOf(req)
+    if (caller) context.payer = payerOf(caller)
     return {
       caller,
       signIn: door,
-      inTurn: (act) => takeTurn(contextOf(req).address, act),
-      charge: (points) => spend(limits, { req, res }, payer, points),
-      chargeMore: (points) => spendMore(limits, { req, res }, points),
+      inTurn: (act) => takeTurn(context.address, act),
+      charge: (points) => charge(limits, { req, res }, points),
     }
   }
 
@@ -196,14 +199,14 @@ const EXPOSED_HEADERS = 'WWW-Authenticate, RateLimit, RateLimit-Policy, Retry-Af
  * its visitors' private network (DNS rebinding). A service on loopback belongs to one person, so any page of that
  * machine may call it. Programs send no Origin.
  */
-function originGuard(publicUrl: string, limits: LocalLimits): RequestHandler {
+function originGuard(publicUrl: string, limits: Charging): RequestHandler {
   const own = new URL(publicUrl)
-  return (req, res, next) => {
+  return async (req, res, next) => {
     const { origin } = req.headers
     res.setHeader('Vary', 'Origin')
     if (origin === undefined) return next()
     if (origin !== own.origin && !(isLoopback(own.hostname) && isLoopback(toUrl(origin)?.hostname))) {
-      refuse(limits, req, res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
+      await refuse(limits, req, res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
       return
     }
     res.setHeader('Access-Control-Allow-Origin', origin)

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { SignIn } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
+import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { openVersionedCache, type ReadModelVersion, type VersionedCache } from '../http/versioned-cache.ts'
 import { refusalOf } from '../library/accounts/key-checks.ts'
 import type { Caller } from '../library/accounts/keys.ts'
@@ -11,8 +12,9 @@ import type { Era } from './era.ts'
 import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
-export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
-  chargeMore: ToolContext['charge']
+export interface CallContext extends ToolContext {
+  /** Takes points from the caller's budget. @throws AppError rate_limited */
+  charge(points: number): void | Promise<void>
   /** Set at the signed-in door, which asks for a scope that is missing. */
   signIn?: SignIn | undefined
   /** Runs a tool in the turn of the caller's address. */
@@ -31,22 +33,22 @@ export interface ToolCallOptions {
 }
 
 export interface ToolCalls {
-  /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
-  pointsOf(call: RpcCall): number
+  /** What a call costs before its arguments are read; a read for anything but a call of a known tool. */
+  priceOf(call: RpcCall): Price
   /**
    * Refusals are results that a model can act on.
    * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door
    */
-  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer>
+  run(call: RpcCall, context: CallContext, era: Era): Promise<string | Buffer>
   /**
    * Work outside of a tool, under the same deadline and in the same turn.
    * @throws what `act` throws, AppError unavailable after the deadline
    */
-  guarded<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T>
+  guarded<T>(context: CallContext, act: (context: ToolContext) => Promise<T>): Promise<T>
 }
 
 interface Answering {
-  context: ToolCallContext
+  context: CallContext
   era: Era
 }
 
@@ -61,13 +63,10 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     return byName.get(params.name) ?? byName.get(snakeCase(params.name.slice(0, MAX_NAME)))
   }
 
-  function within<T>(
-    { caller, chargeMore: charge, inTurn }: ToolCallContext,
-    act: (context: ToolContext) => Promise<T>,
-  ): Promise<T> {
+  function within<T>({ caller, inTurn }: CallContext, act: (context: ToolContext) => Promise<T>): Promise<T> {
     return withDeadline(
       deadlineMs,
-      inTurn(() => act({ caller, charge })),
+      inTurn(() => act({ caller })),
     )
   }
 
@@ -75,21 +74,25 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
+    const more = tool.raises?.(parsed.data) ? PRICES.write - PRICES[tool.price] : 0
+    if (more > 0) await context.charge(more)
     const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
     const asText = (parsed.data as { format?: string }).format === 'text'
     const result = toResult(asText ? { text, images: answered.images } : { ...answered, text, structured })
-    return { bytes: Buffer.from(JSON.stringify(era.wrap(result))), keep: !answered.images }
+    return { bytes: Buffer.from(JSON.stringify(era.wrap(result))), keep: !answered.images, more }
   }
 
   async function keptOrAnswered(tool: Tool, given: Fields, answering: Answering): Promise<Buffer> {
     const load = () => answer(tool, given, answering)
     const key = tool.cacheable ? keyOf(tool, given, answering.era) : undefined
     if (key === undefined) return (await load()).bytes
+    const kept = results.peek(key)?.value
+    if (kept && kept.more > 0) await answering.context.charge(kept.more)
     // Each caller loads for itself, because a load takes points of its caller.
-    return (await results.getOrLoad(key, load, { shared: false })).value.bytes
+    return (kept ?? (await results.getOrLoad(key, load, { shared: false })).value).bytes
   }
 
   function failed(tool: Tool, era: Era, error: unknown): string {
@@ -106,12 +109,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   return {
-    pointsOf(call) {
-      const tool = call.method === 'tools/call' ? toolOf(call) : undefined
-      if (!tool) return 1
-      const args = argumentsOf(call)
-      return tool.pointsOf && isFields(args) ? tool.pointsOf(readers.get(tool)!(args).args) : tool.points
-    },
+    priceOf: (call) => (call.method === 'tools/call' ? toolOf(call)?.price : undefined) ?? 'read',
 
     async run(call, context, era) {
       const tool = toolOf(call) ?? noTool(call, [...byName.keys()])
@@ -231,7 +229,7 @@ const MAX_KEY = 2_048
 const MAX_BYTES = 32 * 1024 * 1024
 
 /** Finished results of cacheable tools, as bytes: encoding a long text costs more than the rest of a call. */
-function openResults(readModel: ReadModelVersion): VersionedCache<{ bytes: Buffer; keep: boolean }> {
+function openResults(readModel: ReadModelVersion): VersionedCache<{ bytes: Buffer; keep: boolean; more: number }> {
   return openVersionedCache({
     readModel,
     maxBytes: MAX_BYTES,

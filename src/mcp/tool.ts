@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Price } from '../http/rate-limit/budgets.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 
 /** The page of the gallery (gallery.ts). */
@@ -15,10 +16,9 @@ export interface Tool {
   annotations: Annotations
   input: z.ZodType
   output: z.ZodType
-  /** Rate-limit points of one call. */
-  points: number
-  /** Instead of `points`, where the work depends on the arguments: they are not checked yet. */
-  pointsOf?: (args: Record<string, unknown>) => number
+  price: Price
+  /** Whether arguments raise the price to that of a write. */
+  raises?(args: unknown): boolean
   /** The key scope that it needs, on a Pro account; `any` for a key with whatever scopes; null for an open tool. */
   scope: Scope | 'any' | null
   /** The scope is enough, on any plan: the tool only takes back. */
@@ -42,8 +42,6 @@ export interface Annotations {
 export interface ToolContext {
   /** The key's account with its current plan and scopes; undefined without a key. */
   caller: Caller | undefined
-  /** Takes more points, once the size of the work is known. @throws AppError rate_limited */
-  charge(points: number): Promise<void>
 }
 
 export interface ImageLink {
@@ -77,10 +75,11 @@ export const SHOWS_FRAMES = { annotations: READS, scope: null, inGallery: true, 
 
 /** Ties a tool's argument and answer types to its schemas. Not `cacheable` unless it says so. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
-  tool: Omit<Tool, 'input' | 'output' | 'run' | 'cacheable'> & {
+  tool: Omit<Tool, 'input' | 'output' | 'run' | 'raises' | 'cacheable'> & {
     cacheable?: boolean
     input: I
     output: O
+    raises?(args: z.output<I>): boolean
     run(args: z.output<I>, context: ToolContext): Promise<ToolAnswer<z.input<O>>>
   },
 ): Tool {

@@ -28,12 +28,6 @@ export function severalOf<T extends z.ZodType>(item: T, max: number) {
   return z.preprocess((value) => atMost(max, wrapSingle(value)), z.array(item).min(1).max(max))
 }
 
-/** How many values a call names for such an argument, before they are checked: 1 to `max`. */
-export function countOfSeveral(given: unknown, max: number): number {
-  const list = wrapSingle(given)
-  return Array.isArray(list) ? Math.min(Math.max(1, list.length), max) : 1
-}
-
 /** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
 function atMost(max: number, value: unknown, read: (item: unknown) => unknown = (item) => item): unknown {
   return Array.isArray(value) ? value.slice(0, max + 1).flatMap(read) : value
@@ -149,12 +143,6 @@ export function frameIds(max: number) {
 function splitIds(value: unknown): unknown {
   const isPlain = typeof value === 'string' && !/^\s*\[/.test(value)
   return splitCommas(isPlain ? value.replace(/\s+/g, ',') : value)
-}
-
-/** How many ids a call names, before they are checked. */
-export function countOf(ids: unknown): number {
-  const list = splitIds(ids)
-  return Array.isArray(list) ? list.length : 1
 }
 
 export function isIdLike(text: string): boolean {

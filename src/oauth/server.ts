@@ -3,8 +3,7 @@ import type Provider from 'oidc-provider'
 import type { Db } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpen, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { createGrant, grantIdOf } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../library/accounts/keys.ts'
@@ -115,7 +114,7 @@ type Answer = (req: Request, res: Response, next: NextFunction) => Promise<void>
 function routesOf({ db, publicUrl, limits }: AuthorizationServerOptions, answer: Answer): Routes {
   const { resource, path } = protectedResource(publicUrl)
   const router = openRoutes()
-  const paid = limitOpenReads(limits)
+  const paid = priced(limits)
   router.get(path, paid, (_req, res) => {
     res.set('Access-Control-Allow-Origin', '*').set('Cache-Control', 'public, max-age=300')
     res.json({
@@ -130,7 +129,7 @@ function routesOf({ db, publicUrl, limits }: AuthorizationServerOptions, answer:
   router.get('/.well-known/oauth-authorization-server', paid, answer)
   router.get('/.well-known/openid-configuration', paid, answer)
   router.get(ROUTES.jwks, paid, answer)
-  router.get(ROUTES.authorization, limitOpen(limits, { points: POINTS.write }), boundRequest, askForAll, answer)
+  router.get(ROUTES.authorization, priced(limits, { price: 'write', noStore: true }), boundRequest, askForAll, answer)
   router.get(`${ROUTES.authorization}/:uid`, paid, withoutQuery, answer)
   router.post(ROUTES.token, paid, answer)
   router.post(ROUTES.revocation, paid, answer)

@@ -13,7 +13,7 @@ import { openCachedReads } from '../http/cached-reads.ts'
 import type { CountRequest } from '../http/edge.ts'
 import { endpointRouter, type Operation } from '../http/endpoint.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { type RateLimits, takeLongTurn } from '../http/rate-limit/rate-limits.ts'
 import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import type { ConnectionLimits } from '../http/server.ts'
@@ -100,10 +100,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
   const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides, counts)
-  const cache = openCachedReads(readModel, { takeTurn, limits })
+  const cache = openCachedReads(readModel, takeTurn)
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
-  const sendPieces = openLongAnswers()
+  const sendPieces = openLongAnswers((exchange) => takeLongTurn(limits, exchange))
   const shared = { db, films, takeTurn, ytdlp: config.ytdlpPath !== undefined, sourceKeyOf, publicUrl }
   const receiving = { store, kept, tail, streams, maxUploadBytes: config.maxUploadBytes }
   const pages = openPages({

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import type { Operation } from '../http/endpoint.ts'
-import { chargeOnce, type LocalLimits } from '../http/rate-limit/rate-limits.ts'
+import { type Charging, chargeOnce } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { loadPictureKey } from '../library/settings.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -127,7 +127,7 @@ export function membersOnly({
 }: {
   db: Db
   authentication: Pick<Authentication, 'identify'>
-  limits: LocalLimits
+  limits: Charging
   publicUrl: string
   signer: PictureSigner
 }): Routes {
@@ -147,7 +147,7 @@ export function membersOnly({
     if (await visitorOf(db, cookie, req)) return next()
     const isPage = req.method === 'GET' && !path.startsWith('/api/') && req.accepts(['json', 'html']) === 'html'
     if (!isPage) throw new AppError('unauthenticated', 'This library is for its members. Send a key, or sign in.')
-    chargeOnce(limits, req)
+    await chargeOnce(limits, { req, res })
     const to = ownPath(req.originalUrl)
     if (to !== undefined) setWayBack(res, to)
     res.set('Cache-Control', 'no-store').redirect(303, '/sign-in')

@@ -88,7 +88,7 @@ export const exportParameters = {
   format: { schema: z.enum(['json', 'csv']), description: 'json (default) or csv.' },
 } as const satisfies Parameters
 
-interface Exchange {
+export interface Exchange {
   res: Response
   sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
 }

@@ -13,8 +13,6 @@ import { filterParameters, freeText, plainName } from './parameters.ts'
 const STEP_NAMES = Object.keys(filterParameters).filter(
   (name) => !['author', 'platform', 'video'].includes(name) && !name.startsWith('not_'),
 )
-/** A call looks at the frames of up to 600 films. */
-export const SEQUENCE_POINTS = 8
 
 const MOST_STEPS = 5
 const USUAL_SEC = 3

@@ -1,4 +1,3 @@
-import type { Response } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../errors.ts'
 import type { LoadedBoard } from '../library/collections/boards.ts'
@@ -19,7 +18,7 @@ import {
   TimelineRefused,
 } from '../timeline/timeline.ts'
 import { toBoardWithItems } from './collections.ts'
-import { toCsv } from './export.ts'
+import { type Exchange, toCsv } from './export.ts'
 import type { PublicFrame } from './frame.ts'
 import { plainName } from './parameters.ts'
 
@@ -74,23 +73,25 @@ export function parseForm(ending: string): Form {
   return ending as Form
 }
 
-/** Answers with a file. @throws AppError conflict where this timeline has no such form: the message says why */
-export function sendTimeline(
-  res: Response,
-  timeline: Timeline,
+/** Answers with a file, streamed. @throws AppError conflict where this timeline has no such form: it says why */
+export async function sendTimeline(
+  { res, sendPieces }: Exchange,
+  make: () => Promise<Timeline>,
   { name, form, options }: { name: string; form: Form; options: TimelineOptions },
-): void {
+): Promise<undefined> {
   const { type, write } = FORMS[form]
-  try {
-    // A shot list may be empty; an editing program opens no empty timeline.
-    if (form !== 'csv') checkTimeline(timeline)
-    const text = write(timeline, { mediaRoot: options.media_root })
-    res.set('Content-Type', `${type}; charset=utf-8`)
-    res.set('Content-Disposition', `attachment; filename="${name}.${form}"`).send(Buffer.from(text))
-  } catch (error) {
-    if (error instanceof TimelineRefused) throw new AppError('conflict', error.message)
-    throw error
+  async function* pieces() {
+    try {
+      const timeline = await make()
+      // A shot list may be empty; an editing program opens no empty timeline.
+      if (form !== 'csv') checkTimeline(timeline)
+      yield write(timeline, { mediaRoot: options.media_root })
+    } catch (error) {
+      throw error instanceof TimelineRefused ? new AppError('conflict', error.message) : error
+    }
   }
+  res.set('Content-Disposition', `attachment; filename="${name}.${form}"`)
+  await sendPieces(pieces(), `${type}; charset=utf-8`)
 }
 
 /** A whole film: its shots one after the other, gradual transitions between them, its frames as markers. */

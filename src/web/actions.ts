@@ -1,10 +1,8 @@
 import express, { type Request, type Response } from 'express'
 import { z } from 'zod'
 import { AppError, notFound, readGiven } from '../errors.ts'
-import { payerOf } from '../http/authenticate.ts'
-import { contextOf } from '../http/edge.ts'
-import { type Holding, POINTS, pointsForBytes, pointsForFrames } from '../http/rate-limit/budgets.ts'
-import { holdUntilSent, limitOpenReads, spendMore } from '../http/rate-limit/rate-limits.ts'
+import { MOST_ITEMS, PRICES, type Price } from '../http/rate-limit/budgets.ts'
+import { charge, holdUntilSent } from '../http/rate-limit/rate-limits.ts'
 import { type FormFile, receiveForm } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
@@ -24,7 +22,7 @@ import type { PageDeps } from './page-deps.ts'
 
 /*
  * Pages and actions of signed-in people, declared as endpoints are: who may, what is sent, what it costs. Each is
- * checked in this order: session, form token, right, shape, points, slots. Only then does it work. An action is a form:
+ * checked in this order: session, form token, right, points, shape, slots. Only then does it work. An action is a form:
  * it works without script, where it ends on a page, and with script, where it answers JSON. Both come from the same
  * library functions, at the same price, as the API.
  */
@@ -38,25 +36,20 @@ export interface Asked {
   param(name: string): string
   req: Request
   res: Response
-  /** Takes points beyond the declared ones, when a look shows more work. @throws RateLimited */
-  charge(points: number): Promise<void>
 }
 
-interface Priced<Given> {
-  /** Points; POINTS.read of a page and POINTS.write of an action if absent. */
-  cost?: number | ((given: Given) => number)
-  /** Takes one of the account's concurrent slots until the answer is sent. */
-  holds?: Holding
-}
-
-interface PageOptions<P extends Parameters> extends Priced<Values<P>> {
+interface PageOptions<P extends Parameters> {
+  /** A read if absent. */
+  price?: Price
   /** The query by its table, as of endpoints. Without a table the query is not read. */
   parameters?: P
 }
 
-export interface ActionOptions<B extends z.ZodType> extends Priced<z.output<B>> {
+export interface ActionOptions<B extends z.ZodType> {
   path: string
   who: Who
+  /** A write if absent. */
+  price?: Price
   /** The fields of the form, by the schemas of `field`. Others are not read. */
   body?: B
   /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
@@ -66,7 +59,6 @@ export interface ActionOptions<B extends z.ZodType> extends Priced<z.output<B>> 
 interface FileOptions {
   path: string
   who: Who
-  maxBytes: number
 }
 
 type GivenFile = FormFile & {
@@ -97,20 +89,14 @@ export function actionRouter(deps: PageDeps, parts: readonly ((actions: Actions,
 
 function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes) {
   const cookie = sessionCookie(publicUrl)
-  const paid = limitOpenReads(limits)
   const ours = fromOurPages(publicUrl)
 
-  /** The right is checked, and the account pays from here on. */
-  function admit(who: Who, visitor: Visitor, { req, res }: { req: Request; res: Response }): Asked {
+  /** Checks the right and takes the points. */
+  async function admit(who: Who, price: Price, visitor: Visitor, exchange: Pick<Asked, 'req' | 'res'>): Promise<Asked> {
     refuse(who, visitor)
-    contextOf(req).payer = payerOf(visitor)
-    const charge = (points: number) => spendMore(limits, { req, res }, points)
-    return { visitor, req, res, charge, param: (name) => String(req.params[name]) }
-  }
-
-  async function pay<Given>(asked: Asked, { cost, holds }: Priced<Given>, given: Given, usual: number): Promise<void> {
-    await asked.charge(typeof cost === 'function' ? cost(given) : (cost ?? usual))
-    if (holds) holdUntilSent(limits, asked, holds)
+    exchange.res.set('Cache-Control', 'no-store')
+    await charge(limits, exchange, PRICES[price])
+    return { visitor, ...exchange, param: (name) => String(exchange.req.params[name]) }
   }
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
@@ -127,12 +113,11 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       options: PageOptions<P>,
       make: (asked: Asked & { query: Values<P> }) => Promise<PersonPage | undefined>,
     ): void {
-      router.guarded({ method: 'get', path, who }, paid, async (req, res) => {
+      const { parameters, price = 'read' } = options
+      router.guarded({ method: 'get', path, who, price }, async (req, res) => {
         const visitor = await requireVisitor(db, cookie, req)
-        const asked = admit(who, visitor, { req, res })
-        const { parameters } = options
+        const asked = await admit(who, price, visitor, { req, res })
         const query = parameters ? readPageParameters(req.originalUrl, parameters) : ({} as Values<P>)
-        await pay(asked, options, query, POINTS.read)
         const page = await make({ ...asked, query })
         if (page) show(res, visitor, page)
       })
@@ -143,19 +128,17 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       options: ActionOptions<B>,
       act: (asked: Asked & { body: z.output<B> }) => Promise<Done | undefined>,
     ): void {
-      const { path, who, confirm } = options
-      router.guarded({ method: 'post', path, who }, paid, ours, actionBody, async (req, res) => {
+      const { path, who, confirm, price = 'write' } = options
+      router.guarded({ method: 'post', path, who, price }, ours, actionBody, async (req, res) => {
         const given = (req.body ?? {}) as Record<string, unknown>
         const unproven = confirm !== undefined && given.form === undefined && !wantsJson(req)
         const visitor = await (unproven ? requireVisitor : requireFormVisitor)(db, cookie, req)
-        const asked = admit(who, visitor, { req, res })
+        const asked = await admit(who, price, visitor, { req, res })
         const body = (options.body ? readGiven(options.body, given) : {}) as z.output<B>
         if (unproven) {
-          await asked.charge(POINTS.read)
           const question = confirm(body)
           return show(res, visitor, { title: question.title, body: confirmation(req, visitor, question) })
         }
-        await pay(asked, options, body, POINTS.write)
         const done = await act({ ...asked, body })
         if (done === undefined) return
         if ('page' in done) show(res, visitor, done.page, done.status)
@@ -164,13 +147,12 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       })
     },
 
-    /** A form with a file, paid by its bytes. The session's token comes with the other fields. */
-    file({ path, who, maxBytes }: FileOptions, act: (given: GivenFile) => Promise<Told>): void {
-      router.guarded({ method: 'post', path, who }, paid, ours, async (req, res) => {
+    /** A form with a file. The session's token comes with the other fields. */
+    file({ path, who }: FileOptions, act: (given: GivenFile) => Promise<Told>): void {
+      router.guarded({ method: 'post', path, who, price: 'heavy' }, ours, async (req, res) => {
         const visitor = await requireVisitor(db, cookie, req)
-        const bytes = Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes)
-        const price = { cost: pointsForBytes(bytes), holds: 'uploads' } as const
-        await pay(admit(who, visitor, { req, res }), price, req, POINTS.write)
+        await admit(who, 'heavy', visitor, { req, res })
+        holdUntilSent(limits, { req, res }, 'uploads')
         answerForm(req, res, await receiveFile(req, visitor, act))
       })
     },
@@ -193,9 +175,6 @@ function refuse(who: Who, { account }: Visitor): void {
 }
 
 const textsOf = (given: unknown) => [given ?? []].flat().filter((one): one is string => typeof one === 'string')
-
-/** Frames that a form names. */
-export const MAX_FRAMES = 500
 
 const sent = z.unknown().optional()
 
@@ -224,21 +203,17 @@ export const field = {
   list: sent.transform((given) => [...new Set(textsOf(given))].filter((one) => one !== '')),
 }
 
-const upTo500 = field.list.refine(
-  (ids) => ids.length <= MAX_FRAMES,
-  `At most ${MAX_FRAMES} frames can be selected at once.`,
+const upToMost = field.list.refine(
+  (ids) => ids.length <= MOST_ITEMS,
+  `At most ${MOST_ITEMS} frames can be selected at once.`,
 )
-/** The frames that a form names: up to 500, or 1 to 500. */
+/** The frames that a form names: up to the most, or at least one. */
 export const frameFields = {
-  maybe: upTo500,
-  some: upTo500.refine((ids) => ids.length > 0, 'No frame is selected. Select one or more first.'),
+  maybe: upToMost,
+  some: upToMost.refine((ids) => ids.length > 0, 'No frame is selected. Select one or more first.'),
 }
 
-/** A form of 1 to 500 frames. A write of them costs a point a frame. */
-export const frameForm = {
-  body: z.object({ frame: frameFields.some }),
-  cost: ({ frame }: { frame: string[] }) => pointsForFrames(frame.length),
-}
+export const frameForm = z.object({ frame: frameFields.some })
 
 /** The same form once more, with the session's token. */
 function confirmation(

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { notFound } from '../errors.ts'
-import { type LocalLimits, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { type Charging, priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { placeholderStyles } from './frame-card.ts'
@@ -45,7 +45,7 @@ export interface Assets {
 }
 
 /** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
-export function loadAssets(limits: LocalLimits): Assets {
+export function loadAssets(limits: Charging): Assets {
   const files = new Map<string, { body: CompressibleBody; type: string; etag: string }>()
   const urls = new Map<string, string>()
   const imports = new Map<string, string[]>()
@@ -59,7 +59,7 @@ export function loadAssets(limits: LocalLimits): Assets {
     urls.set(name, `/assets/${hashed}`)
   }
   const router = openRoutes()
-  router.get('/assets/:name', limitOpenReads(limits, { budget: 'media' }), (req, res) => {
+  router.get('/assets/:name', priced(limits, { budget: 'media' }), (req, res) => {
     const file = files.get(String(req.params.name))
     if (!file) throw notFound('file')
     const { body, type, etag } = file

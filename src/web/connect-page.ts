@@ -1,6 +1,6 @@
 import { makeZip } from 'client-zip'
 import { notFound } from '../errors.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { Scope } from '../library/accounts/keys.ts'
 import { readPageParameters } from '../parameters.ts'
@@ -13,11 +13,11 @@ import type { PageDeps } from './page-deps.ts'
 export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth, reads }: PageDeps): Routes {
   const router = openRoutes()
   const skills = loadSkills()
-  router.get('/connect', limitOpenReads(limits), (req, res) => {
+  router.get('/connect', priced(limits), (req, res) => {
     const body = connectPage(publicUrl, { signIn: oauth !== undefined, isOpen: reads === 'open', skills })
     return pages.sendFixed(req, res, { title: 'Connect an assistant', current: 'keys', modules: ['keys.js'], body })
   })
-  router.get('/connect/skills/:file', limitOpenReads(limits), async (req, res) => {
+  router.get('/connect/skills/:file', priced(limits), async (req, res) => {
     readPageParameters(req.originalUrl)
     const skill = skills.find(({ frontmatter }) => `${frontmatter.name}.zip` === req.params.file)
     if (!skill) throw notFound('skill. The page /connect has them all')

@@ -1,4 +1,4 @@
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -19,14 +19,14 @@ export function crawlersRouter({ search, limits, kept, publicUrl }: PageDeps): R
     `# For programs and language models: ${publicUrl}/llms.txt`,
   ]
 
-  router.get('/robots.txt', limitOpenReads(limits), (_req, res) => {
+  router.get('/robots.txt', priced(limits), (_req, res) => {
     res
       .set('Cache-Control', 'public, max-age=3600')
       .type('text/plain')
       .send(`${robots.join('\n')}\n`)
   })
 
-  router.get('/sitemap.xml', limitOpenReads(limits), async (req, res) => {
+  router.get('/sitemap.xml', priced(limits), async (req, res) => {
     const { value } = await kept.getOrLoad(
       'sitemap',
       async () => new CompressibleBody(await sitemap(search, publicUrl)),

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
 import type { ApiDocument } from '../http/openapi.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
@@ -50,7 +50,7 @@ export function docsPageRouter({
     const body = reference(documents.api(), publicUrl)
     return new CompressibleBody(layout(assets, { title: 'API reference', current: 'docs', viewer, body }))
   }
-  router.get('/docs', limitOpenReads(limits), async (req, res) => {
+  router.get('/docs', priced(limits), async (req, res) => {
     readPageParameters(req.originalUrl)
     const viewer = await viewerOf(req)
     const page = pages.get(viewer) ?? pageFor(viewer)

@@ -1,6 +1,5 @@
 import { notFound } from '../errors.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
 import {
@@ -59,7 +58,7 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
     return { title: 'Techniques', current: 'techniques', body: techniquesPage(await search.techniques()) }
   })
 
-  router.get('/techniques/:slug', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+  router.get('/techniques/:slug', priced(limits, { price: 'search' }), async (req, res) => {
     readPageParameters(req.originalUrl)
     const given = String(req.params.slug)
     const vocabulary = await search.techniques()

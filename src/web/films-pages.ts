@@ -1,5 +1,4 @@
 import { invalid } from '../errors.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
 import type { FilmRow } from '../library/films/films.ts'
@@ -34,9 +33,8 @@ export function filmsRouter(deps: PageDeps): Routes {
     return { title: 'Films', current: 'films', body }
   })
 
-  // Reading a film costs what its own page does.
-  const coldPoints = ({ videos = [] }: { videos?: readonly string[] }) => Math.min(videos.length, 6) * POINTS.search
-  pages.add(router, '/compare', { parameters: compareParameters, coldPoints }, async ({ query: { videos = [] } }) => {
+  const comparing = { parameters: compareParameters, price: 'write' } as const
+  pages.add(router, '/compare', comparing, async ({ query: { videos = [] } }) => {
     if (!isComparable(videos))
       throw invalid('videos', `Choose two to six films to compare: you chose ${videos.length}. Go back to the films.`)
     const chosen = await requireCompared(deps, videos)

@@ -1,7 +1,6 @@
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
@@ -35,19 +34,18 @@ const MOST_BOARDS = 200
 export function frameRouter({ db, assets, pages, search, limits, publicUrl }: PageDeps): Routes {
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
-  const coldPoints = POINTS.similar + POINTS.read
 
-  router.get('/frames/:id', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+  router.get('/frames/:id', priced(limits, { price: 'write' }), async (req, res) => {
     readPageParameters(req.originalUrl)
     const id = String(req.params.id)
     requirePublicId('frame', id)
     const visitor = await visitorOf(db, cookie, req)
     res.vary('Cookie')
-    const asked = { key: `frame ${id}`, coldPoints }
+    const key = `frame ${id}`
     if (!visitor)
-      return pages.send(req, res, { ...asked, render: async () => toPage(await loadFrame(search, id), { publicUrl }) })
+      return pages.send(req, res, { key, render: async () => toPage(await loadFrame(search, id), { publicUrl }) })
     const person = await personOf(db, visitor, id)
-    const page = toPage(await pages.keep(req, asked, () => loadFrame(search, id)), { publicUrl, person })
+    const page = toPage(await pages.keep(req, key, () => loadFrame(search, id)), { publicUrl, person })
     await sendPage(res, { publicUrl, page: layout(assets, { ...page, person: visitor }) })
   })
   return router

@@ -1,6 +1,7 @@
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
+import { payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import {
@@ -49,7 +50,7 @@ export function sessionPays({ db, publicUrl }: { db: Db; publicUrl: string }): R
   const gate = openRoutes()
   gate.use(async (req: Request, _res: Response, next: NextFunction) => {
     const visitor = await visitorOf(db, cookie, req).catch(() => undefined)
-    if (visitor) contextOf(req).subject = visitor.account.id
+    if (visitor) contextOf(req).payer = payerOf(visitor)
     next()
   })
   return gate

@@ -1,4 +1,4 @@
-import { POINTS, type Usage } from '../http/rate-limit/budgets.ts'
+import { PRICES, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { Grant } from '../library/accounts/grants.ts'
 import {
@@ -209,7 +209,8 @@ function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
       <tr><th scope="row">Account on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
     </tbody>
   </table></div>
-  <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}.
+  <p class="hint">A read costs ${PRICES.read} point, a search ${PRICES.search}, a write ${PRICES.write}, heavy work
+    ${PRICES.heavy}: exports, uploads, figures.
     All keys of an account share its budget, over HTTP, MCP and pages.</p>
   ${meter(usage)}
 </section>`

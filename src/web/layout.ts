@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { contextOf } from '../http/edge.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
-import { type LocalLimits, limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { subjectOf } from '../http/edge.ts'
+import type { Price } from '../http/rate-limit/budgets.ts'
+import { type Charging, priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import { keptOrInTurn, type TakeTurn, type VersionedCache } from '../http/versioned-cache.ts'
@@ -207,15 +207,13 @@ type SharedContent = Omit<Page, 'viewer' | 'person'>
 interface SharedPage {
   /** Names the page and everything that it depends on besides the read model and the viewer. */
   key: string
-  /** Points beyond the route's own when the page is not in memory. */
-  coldPoints?: number | undefined
   render(viewer: Viewer): Promise<SharedContent>
 }
 
 interface SharedRoute<P extends Parameters> {
   parameters?: P
-  /** Points beyond those of a search when the page is not in memory. */
-  coldPoints?: (query: Values<P>) => number
+  /** A search if absent. */
+  price?: Price
   /** Throws for a part of the path that names nothing. */
   check?: (name: string) => void
 }
@@ -237,7 +235,7 @@ export function openSharedPages({
   limits,
   publicUrl,
 }: {
-  limits: LocalLimits
+  limits: Charging
   assets: Assets
   viewerOf: ViewerOf
   kept: VersionedCache<object>
@@ -245,20 +243,13 @@ export function openSharedPages({
   publicUrl: string
 }) {
   /** A value from memory, or loaded once for all who wait. It is kept until the read model changes. */
-  async function keep<T extends object>(
-    req: Request,
-    { key, coldPoints = 0 }: Pick<SharedPage, 'key' | 'coldPoints'>,
-    load: () => Promise<T>,
-  ): Promise<T> {
-    const { subject } = contextOf(req)
-    if (coldPoints > 0 && !kept.isKept(key, await kept.version()))
-      limits.consumeLocally('anonymous', subject, coldPoints)
-    return (await keptOrInTurn({ kept, takeTurn }, { key, subject }, load)).value
+  async function keep<T extends object>(req: Request, key: string, load: () => Promise<T>): Promise<T> {
+    return (await keptOrInTurn({ kept, takeTurn }, { key, subject: subjectOf(req) }, load)).value
   }
 
-  async function send(req: Request, res: Response, { key, coldPoints, render }: SharedPage): Promise<void> {
+  async function send(req: Request, res: Response, { key, render }: SharedPage): Promise<void> {
     const viewer = await viewerOf(req)
-    const page = await keep(req, { key: `page ${viewer} ${key}`, coldPoints }, async () => {
+    const page = await keep(req, `page ${viewer} ${key}`, async () => {
       return new CompressibleBody(layout(assets, { ...(await render(viewer)), viewer }))
     })
     setPageCache(res, viewer)
@@ -272,16 +263,15 @@ export function openSharedPages({
     add<P extends Parameters = Record<never, never>>(
       router: Routes,
       path: string,
-      { parameters, coldPoints, check }: SharedRoute<P>,
+      { parameters, price = 'search', check }: SharedRoute<P>,
       render: (asked: { query: Values<P>; name: string; viewer: Viewer }) => Promise<SharedContent>,
     ): void {
-      router.get(path, limitOpenReads(limits, { points: POINTS.search }), (req, res) => {
+      router.get(path, priced(limits, { price }), (req, res) => {
         const query = readPageParameters(req.originalUrl, parameters)
         const name = String(Object.values(req.params)[0] ?? '')
         check?.(name)
         return send(req, res, {
           key: `${path} ${name} ${canonicalKey(query)}`,
-          coldPoints: coldPoints?.(query),
           render: async (viewer) => ({ ...WITH_FRAMES, ...(await render({ query, name, viewer })) }),
         })
       })

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
 import { contextOf, loggedPath } from '../http/edge.ts'
-import { openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
+import { charged, openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
 import { ShareEnded } from '../library/collections/board-settings.ts'
 import { scrub } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
@@ -100,10 +100,10 @@ export function openPages(deps: PagesDeps) {
 }
 
 /** Shows errors as pages, and as JSON to our scripts. A page that needs a session redirects to the sign-in. */
-function pageErrors({ assets, publicUrl, logger, viewerOf }: PageDeps): ErrorRequestHandler {
+function pageErrors({ assets, publicUrl, logger, viewerOf, limits }: PageDeps): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   return async (error: unknown, req: Request, res: Response, next: NextFunction) => {
-    const problem = problemOf(error, req)
+    const problem = await charged(limits, problemOf(error, req), { req, res })
     const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal' || problem.code === 'unavailable')
       logger.error({ ...fields, err: error }, 'page failed')

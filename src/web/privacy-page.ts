@@ -1,4 +1,4 @@
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { html } from './html.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -6,9 +6,7 @@ import type { PageDeps } from './page-deps.ts'
 /** `/privacy`: what the service keeps about a person. The table is that of docs/operations.md, Personal data. */
 export function privacyRouter({ pages, limits }: PageDeps): Routes {
   const router = openRoutes()
-  router.get('/privacy', limitOpenReads(limits), (req, res) =>
-    pages.sendFixed(req, res, { title: 'Privacy', body: BODY }),
-  )
+  router.get('/privacy', priced(limits), (req, res) => pages.sendFixed(req, res, { title: 'Privacy', body: BODY }))
   return router
 }
 

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { contextOf } from '../http/edge.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { findSharedBoard } from '../library/collections/board-settings.ts'
@@ -16,9 +15,8 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
   const { db, assets, limits, search, publicUrl, kept } = deps
   const router = openRoutes()
 
-  router.get('/shared/:token', async (req, res) => {
+  router.get('/shared/:token', priced(limits, { noStore: true }), async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await limits.consume('anonymous', contextOf(req).subject, POINTS.read)
     const { after } = readPageParameters(req.originalUrl, pageParameters)
     const token = String(req.params.token)
     const found = await findSharedBoard(db, token)

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
 import {
@@ -43,7 +43,7 @@ export function signInRouter(deps: PageDeps): Routes {
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
-  const paid = limitOpenReads(limits)
+  const paid = priced(limits)
 
   router.get('/sign-in', paid, async (req, res) => {
     const to = ownPath(req.query.to)

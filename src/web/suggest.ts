@@ -1,4 +1,4 @@
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readParameters } from '../parameters.ts'
@@ -24,11 +24,11 @@ interface Suggestion {
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
 export function suggestRouter({ search, pages, limits }: PageDeps): Routes {
   const router = openRoutes()
-  router.get('/web/suggest', limitOpenReads(limits), async (req, res, next) => {
+  router.get('/web/suggest', priced(limits), async (req, res, next) => {
     // The address typed into a browser is no page.
     if (!wantsJson(req)) return next()
     const { q = '' } = readParameters(req.originalUrl, suggestParameters)
-    const body = await pages.keep(req, { key: `suggestions ${q}` }, async () => {
+    const body = await pages.keep(req, `suggestions ${q}`, async () => {
       return new CompressibleBody(JSON.stringify({ suggestions: await suggest(search, q) }))
     })
     res.set('Cache-Control', 'public, max-age=60')

@@ -1,5 +1,4 @@
-import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
-import { limitOpenReads } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { samplePalettes } from '../library/frames/frames.ts'
 import { findUnderWay, type UnderWay } from '../library/videos/video-status.ts'
@@ -35,7 +34,7 @@ export function wallRouter(deps: PageDeps): Routes {
   const head = html`<script src="${assets.url('wall-look.js')}"></script>\n`
   const underWayNow = ttlCached(() => findUnderWay(db))
 
-  router.get('/', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+  router.get('/', priced(limits, { price: 'write' }), async (req, res) => {
     const values = readPageParameters(req.originalUrl, wallParameters)
     const videoId = await findPastedVideo(deps, values)
     if (videoId !== undefined) {
@@ -46,7 +45,6 @@ export function wallRouter(deps: PageDeps): Routes {
     const state = Object.values(underWay).join('.')
     return pages.send(req, res, {
       key: `wall ${state} ${canonicalKey(values)}`,
-      coldPoints: pointsForQuestion({ ...values, facets: true }),
       async render(viewer) {
         const [found, vocabulary, colors] = await Promise.all([
           loadFrames(deps, values),

@@ -167,7 +167,7 @@ test('a refused anonymous read says what its budget is, though an answer that is
   await using tight = await openTestApi({ scale: 0.01 })
   const statuses: number[] = []
   for (let n = 0; n < 8; n++) {
-    const { status, headers, json } = await tight.call('/api/frames')
+    const { status, headers, json } = await tight.call('/api/videos')
     statuses.push(status)
     expect(headers.has('ratelimit')).toBe(status === 429)
     if (status !== 429) continue

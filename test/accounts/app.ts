@@ -7,7 +7,7 @@ import type { Db } from '../../src/db/client.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
-import { openApi } from '../../src/server/main.ts'
+import { type OpenApi, openApi } from '../../src/server/main.ts'
 import { listeningServer } from '../support/listening.ts'
 import { type Answer, readAnswer } from '../support/openapi.ts'
 import { openStores, type Stores } from '../support/stores.ts'
@@ -25,6 +25,8 @@ export interface TestApi {
   url: string
   /** Every line that was logged. */
   logs: string[]
+  /** The routers and the tools. */
+  app: OpenApi['app']
   call(path: string, call?: Call): Promise<Answer>
   /** Stops the API, and leaves its stores open until it is disposed of. */
   stop(): Promise<void>
@@ -74,6 +76,7 @@ export async function openTestApi({
     db,
     url,
     logs,
+    app: api.app,
     async call(path, { method = 'GET', key, body, headers = {} } = {}) {
       const response = await fetch(url + path, {
         method,

@@ -19,26 +19,6 @@ async function operator(name: string) {
   return { cookie, token: formToken(cookie.split('=')[1]!) }
 }
 
-test('a form whose file may cost more than the budget is taken, and a second in the same minute is not', async () => {
-  const { cookie, token } = await operator('form')
-  const send = () => {
-    const fields = new FormData()
-    fields.set('form', token)
-    fields.set('file', new Blob(['not a film']), 'film.mp4')
-    // Without a length it costs what a file may hold at most.
-    const body = new Response(fields)
-    const type = body.headers.get('content-type')!
-    const init = { method: 'POST', headers: { cookie, 'content-type': type, accept: 'application/json' } }
-    const streamed = { ...init, body: body.body, duplex: 'half', redirect: 'manual' } as RequestInit
-    return fetch(`${visitor.api.url}/web/videos/file`, streamed)
-  }
-  const first = await send()
-  expect([first.status, (await first.json()).created]).toEqual([200, true])
-  const second = await send()
-  expect(second.status).toBe(429)
-  expect((await second.json()).message).toMatch(/limit of 1200 points .* Try again in \d+ seconds/)
-})
-
 test('A13: a sender who leaves within a file is no failure of ours in the log', async () => {
   const { api } = visitor
   const { cookie } = await operator('left')

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
-import { isConnectionLoss, openDb } from '../../src/db/client.ts'
+import { isConnectionLoss, openAdmission, openDb } from '../../src/db/client.ts'
 import { toAppError } from '../../src/http/problem.ts'
 
 test(
@@ -150,4 +150,14 @@ test('plans are made for memory, and DATABASE_URL may say otherwise', async () =
   const given = new URL(url)
   given.searchParams.set('options', '-c random_page_cost=3')
   expect(await settingsOf(given.href)).toMatchObject({ pages: '3' })
+})
+
+test('an act that waits too long for one of its own subject is refused with the code of its kind', async () => {
+  const limits = { max: Number.POSITIVE_INFINITY, ofOne: 1, waitMs: 1, what: 'long responses' }
+  const admit = openAdmission({ ...limits, code: 'rate_limited' })
+  const leave = await admit('one')
+  await expect(admit('one')).rejects.toMatchObject({ code: 'rate_limited', message: expect.stringContaining('long') })
+  await admit('other')
+  leave()
+  await admit('one')
 })

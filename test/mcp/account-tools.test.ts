@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post } from './support.ts'
-import { ACCOUNT, callOf, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ACCOUNT, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let service: ToolLibrary['service']
@@ -230,36 +230,4 @@ describe('a board, as over HTTP', () => {
     expect(text).toContain('2 boards have this name. Pass the id of one:')
     for (const { structuredContent } of [first, second]) expect(text).toContain(structuredContent.board.id)
   })
-})
-
-test('tool calls take points as HTTP does: words, counts, deep pages and each of a list cost more', async () => {
-  const { bearer } = await service.keyOf('pro')
-  const leftAfter = async (name: string, args: Record<string, unknown>) => {
-    const { headers } = await post(service.mcp, callOf(name, args), bearer)
-    return Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1])
-  }
-  const counted = { tone: 'dark', counts: true }
-  const list = Array.from({ length: 12 }, (_, n) => `https://films.example.com/${n}.mp4`)
-  let left = await leftAfter('list_techniques', {})
-  for (const [name, args, points] of [
-    ['search_frames', { query: 'dark' }, 2],
-    ['create_board', { name: 'B' }, 5],
-    ['browse_frames', counted, 5],
-    // Then it is in memory.
-    ['browse_frames', counted, 1],
-    ['browse_frames', { tone: 'dark', page: 100 }, 3],
-    ['search_frames', { query: 'dark', page: 100 }, 4],
-    ['get_video_frames', { video_id: list }, 12],
-    ['get_video_frames', { video_id: JSON.stringify(list) }, 12],
-    ['get_video_frames', { video_id: [] }, 1],
-    ['add_video', { url: list }, 60],
-    ['add_video', { url: JSON.stringify(list) }, 60],
-    ['add_video', { url: [] }, 5],
-  ] as const) {
-    const before = left
-    left = await leftAfter(name, args)
-    expect([name, args, before - left]).toEqual([name, args, points])
-  }
-  const taken = await post(service.mcp, { jsonrpc: '2.0', method: 'notifications/initialized' }, bearer)
-  expect([taken.status, taken.headers.ratelimit]).toEqual([202, expect.stringContaining(`r=${left - 1}`)])
 })

@@ -19,7 +19,6 @@ function open(options: Partial<DispatcherOptions>, caller?: Caller) {
     const { status, headers, body } = await dispatch(JSON.stringify(message), given, {
       caller,
       inTurn: (act) => act(),
-      chargeMore: async () => {},
       charge: async (points) => void charged.push(points),
     })
     return { status, retry: headers['Retry-After'], ...JSON.parse(body!.join('')) }
@@ -33,7 +32,7 @@ function counting() {
   let version = '1'
   const tool = defineTool({
     ...{ name: 'count', title: 'Count', description: 'Counts its runs.', annotations: READS },
-    ...{ points: 2, scope: null, cacheable: true },
+    ...{ price: 'search', scope: null, cacheable: true },
     input: z.strictObject({ of: z.string().optional() }),
     output: z.object({ run: z.number() }),
     run: async () => ({ text: '–', structured: { run: ++runs } }),
@@ -108,26 +107,24 @@ const HOW: Record<string, () => Promise<object>> = {
 const bug = { code: -32603, message: 'Internal error' }
 
 test.each([
-  ['lost', 503, '5', { code: 503, data: { code: 'unavailable' } }, 3],
-  ['slow', 503, '1', { code: 503, data: { code: 'unavailable' } }, 3],
-  ['spent', 429, '7', { code: 429, data: { code: 'rate_limited' } }, 3],
-  ['bug', 200, undefined, bug, 3],
-  // A bug of the price is not free.
-  ['bug', 200, undefined, bug, 1],
-])('a method that fails (%s) is %i and shows nothing of the inside', async (method, status, retry, error, points) => {
+  ['lost', 503, '5', { code: 503, data: { code: 'unavailable' } }],
+  ['slow', 503, '1', { code: 503, data: { code: 'unavailable' } }],
+  ['spent', 429, '7', { code: 429, data: { code: 'rate_limited' } }],
+  ['bug', 200, undefined, bug],
+])('a method that fails (%s) is %i and shows nothing of the inside', async (method, status, retry, error) => {
   const { ask, charged } = open({
     deadlineMs: 50,
     methods: (calls) =>
       Object.entries(HOW).map(([how, fail]) => [
         how,
         {
-          points: () => (points === 1 ? expect.fail('a bug of the price') : points),
+          priceOf: () => 'search',
           answer: (_params, context) => calls.guarded(context, fail),
         },
       ]),
   })
   const answer = await ask({ jsonrpc: '2.0', id: 1, method })
   expect(answer).toMatchObject({ status, error })
-  expect([answer.retry, charged]).toEqual([retry, [points]])
+  expect([answer.retry, charged]).toEqual([retry, [2]])
   expect(answer.error.message).not.toContain('10.0.0.7')
 })

@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { AppError } from '../../src/errors.ts'
-import type { RateLimits } from '../../src/http/rate-limit/rate-limits.ts'
+import { RateLimited } from '../../src/http/rate-limit/budgets.ts'
+import type { Charging } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Routes } from '../../src/http/routes.ts'
 import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
 import { createDispatcher, type Dispatch } from '../../src/mcp/dispatcher.ts'
@@ -62,7 +63,7 @@ export const echoTool: Tool = defineTool({
   title: 'Echo',
   description: 'Says it again.',
   annotations: READS,
-  points: 1,
+  price: 'read',
   scope: null,
   cacheable: false,
   input: z.strictObject({
@@ -83,7 +84,7 @@ function idleTools(seen: ProtocolServer['seen']): Tool[] {
       title: 'Write',
       description: 'Counts.',
       annotations: ADDS,
-      points: 5,
+      price: 'write',
       scope: null,
       cacheable: false,
       input: z.strictObject({}),
@@ -98,7 +99,7 @@ function idleTools(seen: ProtocolServer['seen']): Tool[] {
       title: 'Break',
       description: 'Throws.',
       annotations: READS,
-      points: 1,
+      price: 'read',
       scope: null,
       cacheable: false,
       input: z.strictObject({ how: z.enum(['bug', 'refusal', 'hang']) }),
@@ -114,7 +115,7 @@ function idleTools(seen: ProtocolServer['seen']): Tool[] {
       title: 'Mine',
       description: 'Needs a key.',
       annotations: READS,
-      points: 1,
+      price: 'read',
       scope: 'saves:read',
       cacheable: false,
       input: z.strictObject({}),
@@ -136,17 +137,18 @@ const KEYS: Record<string, Caller> = {
   free: key('free', 'free', ['saves:read']),
 }
 
-/** Limits that add up; only what the tool server uses of them. */
-function addingLimits(seen: ProtocolServer['seen']): RateLimits {
+/** Limits that add up. */
+function addingLimits(seen: ProtocolServer['seen']): Charging {
+  const count = (points: number) => {
+    seen.charged += points
+    const usage = { limit: 600, windowSec: 60, remaining: Math.max(0, 600 - seen.charged), resetSec: 7 }
+    if (seen.charged > seen.budget) throw new RateLimited(usage)
+    return usage
+  }
   return {
-    async consume(_budget: string, _subject: string, points: number) {
-      seen.charged += points
-      if (seen.charged > seen.budget) throw new AppError('rate_limited', 'Too many requests.', { retryAfterSec: 7 })
-      return { limit: 600, remaining: 600 - seen.charged, resetSec: 60 }
-    },
-    consumeLocally: () => undefined,
-    pointsOf: () => Number.POSITIVE_INFINITY,
-  } as unknown as RateLimits
+    consume: async (_budget, _subject, points) => count(points),
+    consumeLocally: (_budget, _subject, points) => count(points),
+  }
 }
 
 export const call = (name: unknown, args?: unknown, id: unknown = 1) => ({

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { openLocalWindows } from '../../src/http/rate-limit/rate-limits.ts'
+import { type Charging, openLocalWindows } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Routes } from '../../src/http/routes.ts'
 import type { ReadModelVersion } from '../../src/http/versioned-cache.ts'
 import type { Logger } from '../../src/logger.ts'
@@ -23,8 +23,9 @@ export const STILL: ReadModelVersion = () => '1'
 
 /** Counts as production does, without an end. */
 const count = openLocalWindows(Number.POSITIVE_INFINITY, 60)
-const UNLIMITED = {
-  consumeLocally: (_budget: string, subject: string, points: number) => count(subject, points),
+const UNLIMITED: Charging = {
+  consume: async (_budget, subject, points) => count(subject, points),
+  consumeLocally: (_budget, subject, points) => count(subject, points),
 }
 
 export interface Listening {

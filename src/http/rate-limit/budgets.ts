@@ -1,60 +1,28 @@
 import { AppError } from '../../errors.ts'
 
-/** What a request costs. `similar`: beyond a search, the comparison with some hundred candidates. */
-export const POINTS = { read: 1, search: 2, write: 5, similar: 4 } as const
+/**
+ * What a request costs, by what it makes the service do and not by its verb. Exports, uploads, review, analytics and
+ * changes of a whole vocabulary are heavy. How much a caller owns never changes a price.
+ */
+export const PRICES = { read: 1, search: 2, write: 5, heavy: 20 } as const
+export type Price = keyof typeof PRICES
 
-/** Reads of operators that rank or count much of the library, measured by `npm run bench -- cost`. */
-export const OPERATOR_POINTS = {
-  videos: 6,
-  review: 15,
-  technique: 2,
-  techniques: 5,
-  analytics: 10,
-  report: 4,
-  system: 10,
-  consumers: 8,
-} as const
+/** The most items of a page, and of one write. Longer answers are streamed. */
+export const MOST_ITEMS = 120
 
 const DEEP_PAGE = 100
 
-/** Near-duplicates are looked for on all pages before, so the price grows with the page. */
-const VARIED_PAGES_PER_READ = 5
-
-interface PricedQuestion {
-  q?: string
-  facets?: boolean
-  page?: number
-  variety?: 'on' | 'off'
-}
-
-/** Points of a question to the wall beyond a read, when the answer is not in memory. */
-export function pointsForQuestion({ q, facets, page = 1, variety }: PricedQuestion): number {
-  const words = q ? POINTS.search - POINTS.read : 0
-  const varied = variety === 'on' ? Math.floor(page / VARIED_PAGES_PER_READ) * POINTS.read : 0
-  return words + (facets ? 4 : 0) + (page >= DEEP_PAGE ? 2 : 0) + varied
-}
-
-/** The price of lists of any length, measured by `npm run bench -- cost`. */
-const ITEMS_PER_READ = 70
-
-export function pointsForItems(items: number): number {
-  return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read
-}
-
-/** A list of boards: each comes with up to four covers. */
-export function pointsForBoards(boards: number): number {
-  return pointsForItems(5 * boards)
-}
-
-const BYTES_PER_POINT = 1024 * 1024
-
-export function pointsForBytes(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_POINT)
-}
-
-/** A write of many frames costs a point a frame, because it appends an event for each. */
-export function pointsForFrames(frames: number): number {
-  return Math.max(POINTS.write, frames)
+/** A question to the wall that costs as much as a write: it counts, compares or skips much of the library. */
+export function asksMuch({
+  facets = false,
+  page = 1,
+  variety,
+}: {
+  facets?: boolean | undefined
+  page?: number | undefined
+  variety?: 'on' | 'off' | undefined
+}): boolean {
+  return facets || variety === 'on' || page >= DEEP_PAGE
 }
 
 /** Points per window, before RATE_LIMIT_SCALE. */
@@ -78,8 +46,6 @@ export type Budget = keyof typeof BUDGETS
 
 /** How many of a kind one account, and one address, may have at a time in a process. */
 export const AT_ONCE = {
-  /** Streamed answers of any length: exports and whole lists. */
-  longAnswers: 4,
   uploads: 4,
   /** Fetches of the documents of apps that ask for access. */
   documents: 4,
@@ -90,7 +56,7 @@ export const LINK_POINTS = 5
 /** The budget and subject that a request's points are taken from. */
 export interface Payer {
   budget: Budget
-  /** An account or an address. */
+  /** The id of an account. */
   subject: string
 }
 

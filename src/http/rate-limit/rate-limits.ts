@@ -3,10 +3,11 @@ import type { RequestHandler } from 'express'
 import { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { type Admission, openAdmission } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { contextOf } from '../edge.ts'
-import { AT_ONCE, BUDGETS, type Budget, type Holding, type Payer, POINTS, RateLimited, type Usage } from './budgets.ts'
+import { contextOf, subjectOf } from '../edge.ts'
+import { AT_ONCE, BUDGETS, type Budget, type Holding, PRICES, type Price, RateLimited, type Usage } from './budgets.ts'
 
 export interface RateLimits {
   /**
@@ -14,14 +15,16 @@ export interface RateLimits {
    * Redis is unavailable each process counts by itself, with the same budgets. @throws RateLimited
    */
   consume(budget: Budget, subject: string, points: number): Promise<Usage>
-  /** Takes points from this process's own count. For answers that an edge cache may keep. @throws RateLimited */
-  consumeLocally(budget: Budget, subject: string, points: number): void
+  /** Takes points from this process's own count. For requests without a key or a session. @throws RateLimited */
+  consumeLocally(budget: Budget, subject: string, points: number): Usage
   /** Points per window of this installation, with RATE_LIMIT_SCALE applied. */
   pointsOf(budget: Budget): number
   /** What is left, without taking any. */
   peek(budget: Budget, subject: string): Promise<Usage>
   /** Takes a slot of a kind whose concurrency is limited (`AT_ONCE`). */
   hold: Hold
+  /** Waits for the turn of an account, or of an address: it has one long answer at a time in a process. */
+  longAnswer: Admission
   /**
    * Counts one failed key check of an address or key prefix. After too many of them it returns the seconds for which
    * they are refused, else 0.
@@ -53,7 +56,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
     await settled
     const limiter = limiters[budget]
     try {
-      return toUsage(limiter, await limiter.consume(subject, points))
+      return toUsage(limiter, await limiter.consume(subject, Math.min(points, limiter.points)))
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal
       throw new RateLimited(toUsage(limiter, refusal))
@@ -65,6 +68,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
     consumeLocally: (budget, subject, points) => windows.get(budget)!(subject, points),
     pointsOf: (budget) => limiters[budget].points,
     hold: openHoldings(),
+    longAnswer: openAdmission({ ...LONG_ANSWERS, what: 'long responses of yours', code: 'rate_limited' }),
     async peek(budget, subject) {
       const limiter = limiters[budget]
       const { points: limit, duration: windowSec } = limiter
@@ -161,7 +165,7 @@ interface Window {
  * Counts fixed windows of one budget in this process, without a promise or a timer, because it precedes every warm
  * read. The returned function takes a subject's points. @throws RateLimited
  */
-export function openLocalWindows(limit: number, windowSec: number): (subject: string, points: number) => void {
+export function openLocalWindows(limit: number, windowSec: number): (subject: string, points: number) => Usage {
   const windows = new LRUCache<string, Window>({ max: MAX_SUBJECTS })
   return (subject, points) => {
     const now = performance.now()
@@ -170,19 +174,20 @@ export function openLocalWindows(limit: number, windowSec: number): (subject: st
       window = { spent: 0, untilMs: now + windowSec * 1000 }
       windows.set(subject, window)
     }
-    window.spent += points
-    if (window.spent <= limit) return
+    window.spent += Math.min(points, limit)
     const resetSec = Math.max(1, Math.ceil((window.untilMs - now) / 1000))
-    throw new RateLimited({ limit, windowSec, remaining: 0, resetSec })
+    const usage = { limit, windowSec, remaining: Math.max(0, limit - window.spent), resetSec }
+    if (window.spent > limit) throw new RateLimited(usage)
+    return usage
   }
 }
 
 /** Takes one slot for each subject; the returned function releases them. @throws AppError rate_limited */
 type Hold = (kind: Holding, subjects: readonly string[]) => () => void
 
+const LONG_ANSWERS = { max: Number.POSITIVE_INFINITY, ofOne: 1, waitMs: 10_000 }
 const RETRY_AFTER_SEC = 5
 const HELD: Record<Holding, string> = {
-  longAnswers: 'long responses',
   uploads: 'uploads',
   documents: 'documents of apps',
 }
@@ -218,85 +223,82 @@ interface Exchange {
   res: ServerResponse
 }
 
+/** The part of the limits that a charge needs. */
+export type Charging = Pick<RateLimits, 'consume' | 'consumeLocally'>
+
 /**
- * Takes points and sets the limit headers (draft-ietf-httpapi-ratelimit-headers): for no-store answers only, because an
- * edge cache would hand one reader's count to another. A request that costs more than the whole budget takes all of it.
- * @throws RateLimited, with the headers already set
+ * Takes the points of a request: of the account whose key or session it comes with, else of its address in this
+ * process. Sets the limit headers (draft-ietf-httpapi-ratelimit-headers) on no-store answers and refusals only, because
+ * an edge cache would hand one reader's count to another. A warm read waits for no promise.
+ * @throws RateLimited
  */
-export async function spend(limits: RateLimits, { req, res }: Exchange, payer: Payer, points: number): Promise<void> {
-  const { budget, subject } = payer
+export function charge(
+  limits: Charging,
+  { req, res }: Exchange,
+  points: number,
+  budget: Budget = 'anonymous',
+): void | Promise<void> {
   const context = contextOf(req)
   context.charged = true
-  context.payer = payer
-  try {
-    setRateLimitHeaders(res, await limits.consume(budget, subject, Math.min(points, limits.pointsOf(budget))))
-  } catch (error) {
+  const { payer, address } = context
+  const tell = (usage: Usage) => {
+    const isUsual = payer !== undefined || budget === 'anonymous'
+    if (isUsual && res.getHeader('Cache-Control') === 'no-store') setRateLimitHeaders(res, usage)
+  }
+  const refuse = (error: unknown) => {
     if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
     throw error
+  }
+  if (payer) return limits.consume(payer.budget, payer.subject, points).then(tell, refuse)
+  try {
+    tell(limits.consumeLocally(budget, address, points))
+  } catch (error) {
+    refuse(error)
   }
 }
 
 /** For answers that no cache may keep. */
-export function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
+function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
   res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
-/**
- * Takes more points from the budget that the request was charged to, once its work is known. At most a whole budget
- * minus the points of a write, so that the most expensive request can be made at all.
- * @throws RateLimited
- */
-export async function spendMore(limits: RateLimits, exchange: Exchange, points: number): Promise<void> {
-  const { payer } = contextOf(exchange.req)
-  if (!payer) throw new Error('spendMore was called on a request that nothing has charged')
-  const most = limits.pointsOf(payer.budget) - POINTS.write
-  if (points > 0) await spend(limits, exchange, payer, Math.max(1, Math.min(points, most)))
+/** Takes a point for a request that was not charged yet: an unknown path, a bad request. @throws RateLimited */
+export function chargeOnce(limits: Charging, exchange: Exchange): void | Promise<void> {
+  if (!contextOf(exchange.req).charged) return charge(limits, exchange, PRICES.read)
+}
+
+/** Precedes what everyone may ask for. `noStore`: no cache may keep the answer. */
+export function priced(
+  limits: Charging,
+  {
+    price = 'read',
+    budget,
+    noStore = false,
+  }: { price?: Price | undefined; budget?: Budget | undefined; noStore?: boolean } = {},
+): RequestHandler {
+  return async (req, res, next) => {
+    if (noStore) res.setHeader('Cache-Control', 'no-store')
+    await charge(limits, { req, res }, PRICES[price], budget)
+    next()
+  }
 }
 
 /** Takes a slot until the answer is sent or its client has gone. @throws AppError rate_limited */
 export function holdUntilSent({ hold }: Pick<RateLimits, 'hold'>, { req, res }: Exchange, kind: Holding): void {
   const { address, payer } = contextOf(req)
-  const release = hold(kind, payer ? [address, payer.subject] : [address])
+  releaseWhenSent(res, hold(kind, payer ? [address, payer.subject] : [address]))
+}
+
+/** Waits for the turn of a long answer, and keeps it until that is sent. @throws AppError rate_limited */
+export async function takeLongTurn(
+  { longAnswer }: Pick<RateLimits, 'longAnswer'>,
+  { req, res }: Exchange,
+): Promise<void> {
+  releaseWhenSent(res, await longAnswer(subjectOf(req)))
+}
+
+function releaseWhenSent(res: ServerResponse, release: () => void): void {
   if (res.closed) release()
   else res.once('close', release)
-}
-
-/** The part of the limits that a local charge needs. */
-export type LocalLimits = Pick<RateLimits, 'consumeLocally'>
-
-/** Precedes cacheable reads and pages: counts by address or session in this process, and sets no headers. */
-export function limitOpenReads(
-  limits: LocalLimits,
-  { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
-): RequestHandler {
-  return (req, _res, next) => {
-    const context = contextOf(req)
-    context.charged = true
-    limits.consumeLocally(budget, context.subject, points)
-    next()
-  }
-}
-
-/** Precedes an open answer that no cache may keep: counts by address across all processes. */
-export function limitOpen(
-  limits: RateLimits,
-  { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
-): RequestHandler {
-  return async (req, res, next) => {
-    res.setHeader('Cache-Control', 'no-store')
-    await spend(limits, { req, res }, { budget, subject: contextOf(req).address }, points)
-    next()
-  }
-}
-
-/**
- * Takes a point for a request that was not charged yet: an unknown path or method, a bad request, OPTIONS.
- * @throws RateLimited
- */
-export function chargeOnce(limits: LocalLimits, req: IncomingMessage): void {
-  const context = contextOf(req)
-  if (context.charged) return
-  context.charged = true
-  limits.consumeLocally('anonymous', context.subject, POINTS.read)
 }

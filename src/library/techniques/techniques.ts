@@ -3,7 +3,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { characterCount, cleanText, toSlug } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
-import { frames } from '../../db/schema/frames.ts'
+
 import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -117,11 +117,6 @@ export async function mergeTechnique(db: Db, slug: string, into: string): Promis
   })
   await finishMove(db, slug)
   return withAdopted(db, row)
-}
-
-/** How many frames a rename or a merge changes: its price. */
-export async function countFramesOf(db: DbOrTx, slug: string): Promise<number> {
-  return db.$count(frames, eq(frames.technique, slug))
 }
 
 /** A retired technique takes no new frames and leaves the vocabulary. Frames that have it keep it. */

@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import type { Db, DbOrTx } from '../../db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
@@ -118,5 +118,3 @@ export async function mergeBrands(
     })
   return changed
 }
-
-export const countVideosOf = (db: DbOrTx, brand: string): Promise<number> => db.$count(videos, eq(videos.author, brand))

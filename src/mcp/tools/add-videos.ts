@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { DETAILS, NewDetails } from '../../library/videos/details.ts'
 import { submitUrl, videoIdAt } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
-import { countOfSeveral, severalOf } from '../values.ts'
+import { severalOf } from '../values.ts'
 
 /** What operators add to the library, and how far it is. */
 
@@ -34,8 +33,7 @@ function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
       'Queue videos by their addresses. Answers at once with the id of each; video_status tells when it is ready. ' +
       'A video that the library has stays as it is.',
     annotations: { ...ADDS, openWorldHint: true },
-    points: POINTS.write,
-    pointsOf: ({ url }) => POINTS.write * countOfSeveral(url, MAX_VIDEOS),
+    price: 'heavy',
     scope: 'videos:write',
     input: z.strictObject({
       url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),
@@ -78,7 +76,7 @@ function videoStatus({ db }: AddVideosDeps): Tool {
     title: 'Progress of videos',
     description: 'How far videos are: queued, fetching, extracting, annotating, ready, failed or cancelled.',
     annotations: READS,
-    points: POINTS.read,
+    price: 'read',
     scope: 'videos:write',
     input: z.strictObject({ video_id: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS) }),
     output: z.object({

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { inTransactionOf } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { refusalOf } from '../../library/accounts/key-checks.ts'
 import { shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
@@ -72,7 +71,7 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
     title: 'List your boards',
     description: 'Boards of this account with their frame counts, newest first.',
     annotations: READS,
-    points: POINTS.read,
+    price: 'read',
     scope: 'boards:read',
     input: z.strictObject({ limit: limitArgument(50, 100), cursor: cursorArgument }),
     output: z.object({ boards: z.array(BoardSummary), total: z.number(), next_cursor: z.string().nullable() }),
@@ -97,7 +96,7 @@ function getBoard(deps: AccountToolDeps): Tool {
     title: 'Open a board',
     description: 'A board’s frames in their order, with the note of each.',
     annotations: READS,
-    points: POINTS.search,
+    price: 'search',
     scope: 'boards:read',
     inGallery: true,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
@@ -137,7 +136,7 @@ function createBoardTool({ db }: AccountToolDeps): Tool {
       'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
       'with another: true it makes a second.',
     annotations: { ...ADDS, idempotentHint: false },
-    points: POINTS.write,
+    price: 'write',
     scope: 'boards:write',
     input: z.strictObject({ name: boardName, another: flagArgument() }),
     output: z.object({ board: BoardSummary, created: z.boolean() }),
@@ -163,7 +162,7 @@ function updateBoardTool(deps: AccountToolDeps): Tool {
     title: 'Rename, describe or share a board',
     description: 'Change a board. share: new_link makes its public link, and an earlier one ends; end ends it.',
     annotations: { ...ADDS, idempotentHint: false },
-    points: POINTS.write,
+    price: 'write',
     scope: 'boards:write',
     // Ending a share takes back. The rest asks for the plan itself.
     everyPlan: true,
@@ -207,7 +206,7 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
     description:
       'Delete a board with its pins and notes, permanently. Without confirm it only says what would be deleted.',
     annotations: REMOVES,
-    points: POINTS.write,
+    price: 'heavy',
     scope: 'boards:write',
     everyPlan: true,
     input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
@@ -215,10 +214,7 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
     async run({ board_id, confirm = false }, context) {
       const at = await boardAt(deps, board_id, context)
       const { board } = await loadBoard(deps.db, at, { limit: 0 })
-      if (confirm) {
-        await context.charge(pointsForFrames(board.itemCount) - POINTS.write)
-        await deleteBoard(deps.db, at)
-      }
+      if (confirm) await deleteBoard(deps.db, at)
       const text = confirm
         ? `Deleted ${boardLine(board)}.`
         : `Not deleted: ${boardLine(board)}. Call delete_board again with confirm: true if its owner wants that.`
@@ -236,7 +232,7 @@ function exportBoard(deps: AccountToolDeps): Tool {
     title: 'Export a board',
     description: 'A board as a file with the credit of every frame.',
     annotations: READS,
-    points: POINTS.read,
+    price: 'heavy',
     scope: 'boards:read',
     everyPlan: true,
     input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json']).default('csv') }),
@@ -244,7 +240,6 @@ function exportBoard(deps: AccountToolDeps): Tool {
     async run({ board_id, type }, context) {
       const at = await boardAt(deps, board_id, context)
       const { board, pins } = await loadBoard(deps.db, at, { limit: MAX_FILE / 100 })
-      await context.charge(pointsForItems(pins.length) - POINTS.read)
       const rows = (await toPinnedFrames(deps, pins)).map(toExportRow)
       const file = type === 'csv' ? CSV_HEAD.slice(1) + toCsvLines(rows) : JSON.stringify(rows)
       if (pins.length < board.itemCount || file.length > MAX_FILE)

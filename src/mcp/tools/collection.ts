@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
-import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { isPageCursor } from '../arguments.ts'
 import { frameLines, plural, toLink, videosOf } from '../present.ts'
 import type { ToolContext } from '../tool.ts'
-import { countOf, frameIds } from '../values.ts'
+import { frameIds } from '../values.ts'
 
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
 
@@ -16,14 +16,8 @@ export interface AccountToolDeps {
   publicUrl: string
 }
 
-/** The most frames one write takes: all or none of them. */
-export const MAX_IDS = 100
-export const frameIdsArgument = frameIds(MAX_IDS).describe('Ids or image URLs')
-
-/** A write of many frames costs a point a frame. */
-export function pointsOfFrames({ frame_ids }: Record<string, unknown>): number {
-  return pointsForFrames(Math.min(countOf(frame_ids), MAX_IDS))
-}
+/** A write takes all or none of them. */
+export const frameIdsArgument = frameIds(MOST_ITEMS).describe('Ids or image URLs')
 
 export const frameIdList = z.array(z.string())
 

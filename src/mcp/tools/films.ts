@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
 import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
@@ -16,7 +15,7 @@ export function filmTools(deps: LibraryToolDeps): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
 }
 
-const reads = { annotations: READS, points: POINTS.search, scope: 'any', cacheable: true } as const
+const reads = { annotations: READS, price: 'search', scope: 'any', cacheable: true } as const
 const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
 const refOf = ({ id, title, author, measures }: FilmRow): z.infer<typeof FilmRef> => ({ id, title, author, measures })
 

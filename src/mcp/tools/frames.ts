@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
-import { POINTS, pointsForQuestion } from '../../http/rate-limit/budgets.ts'
+import { asksMuch } from '../../http/rate-limit/budgets.ts'
 import type {
   FacetCounts,
   FrameFilters,
@@ -31,7 +31,7 @@ import {
   videosOf,
 } from '../present.ts'
 import { suggest } from '../suggestions.ts'
-import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import {
   briefFilterArguments,
@@ -59,7 +59,8 @@ export function searchFrames(deps: LibraryToolDeps): Tool {
     description:
       'Find frames of launch and product videos by what they show, in plain words: "white headline on black". ' +
       'Filters narrow it: any value within one, all of them together.',
-    points: POINTS.search,
+    price: 'search',
+    raises: (args) => asksMuch(readCursor('search_frames', args, args.cursor)),
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
       ...filterArguments,
@@ -72,12 +73,12 @@ export function searchFrames(deps: LibraryToolDeps): Tool {
       format: formatArgument,
     }),
     output: FrameListing,
-    async run(args, { charge }) {
+    async run(args) {
       const filters = await resolveFilters(deps, args)
       const q = cleanText(args.query)
       if (q === '') throw invalid('query', 'query: must contain a word')
       const asked = { q, filters, sort: args.sort, facets: false }
-      const { answer, listed } = await presentPage({ ...deps, charge }, 'search_frames', args, asked)
+      const { answer, listed } = await presentPage(deps, 'search_frames', args, asked)
       return { ...answer, structured: listed }
     },
   })
@@ -91,7 +92,8 @@ export function browseFrames(deps: LibraryToolDeps): Tool {
     description:
       'Page through frames by attributes alone, newest or strongest first. ' +
       'Filters take the values of search_frames. counts adds the frames per attribute value.',
-    points: POINTS.read,
+    price: 'search',
+    raises: (args) => asksMuch({ ...readCursor('browse_frames', args, args.cursor), facets: args.counts }),
     input: z.strictObject({
       ...briefFilterArguments,
       not: notArgument,
@@ -106,10 +108,10 @@ export function browseFrames(deps: LibraryToolDeps): Tool {
     output: FrameListing.extend({
       counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),
     }),
-    async run(args, { charge }) {
+    async run(args) {
       const filters = await resolveFilters(deps, args)
       const asked = { q: '', filters, sort: args.sort, facets: args.counts }
-      const { answer, listed, facets } = await presentPage({ ...deps, charge }, 'browse_frames', args, asked)
+      const { answer, listed, facets } = await presentPage(deps, 'browse_frames', args, asked)
       if (!facets) return { ...answer, structured: listed }
       const text = `${answer.text}\n${countLines(facets)}`
       return { ...answer, text, structured: { ...listed, counts: commonestValues(facets) } }
@@ -167,14 +169,12 @@ const OTHER_ENGINE = 'The search engine changed after the page before, and order
 
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 async function presentPage(
-  deps: LibraryToolDeps & Pick<ToolContext, 'charge'>,
+  deps: LibraryToolDeps,
   tool: string,
   args: PageArguments,
   asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
 ): Promise<FrameAnswerPage> {
   const { page, engine } = readCursor(tool, args, args.cursor)
-  // A result that is kept does not come here. Words are in the price of the tool.
-  if (asked.facets || page > 1) await deps.charge(pointsForQuestion({ facets: asked.facets, page }))
   const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
   const { filters, notes } = await readBrands(deps.search, asked.filters)
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, loosen: true }

@@ -1,18 +1,11 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { MAX_NOTE, MAX_PINS, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { plural } from '../present.ts'
 import { ADDS, defineTool, REMOVES, type Tool } from '../tool.ts'
 import { someNumber } from '../values.ts'
 import { boardAt, boardIdArgument } from './boards.ts'
-import {
-  type AccountToolDeps,
-  frameIdList,
-  frameIdsArgument,
-  MAX_IDS,
-  pointsOfFrames,
-  removalText,
-} from './collection.ts'
+import { type AccountToolDeps, frameIdList, frameIdsArgument, removalText } from './collection.ts'
 
 export function pinTools(deps: AccountToolDeps): Tool[] {
   return [pinFrame(deps), unpinFrame(deps)]
@@ -23,11 +16,10 @@ function pinFrame(deps: AccountToolDeps): Tool {
     name: 'pin_frame',
     title: 'Pin frames to a board',
     description:
-      `Put up to ${MAX_IDS} frames on a board, at its end or from position on. ` +
+      `Put up to ${MOST_ITEMS} frames on a board, at its end or from position on. ` +
       'Frames already there get the note, and move to a given position.',
     annotations: ADDS,
-    points: POINTS.write,
-    pointsOf: pointsOfFrames,
+    price: 'write',
     scope: 'boards:write',
     input: z.strictObject({
       board_id: boardIdArgument,
@@ -62,8 +54,7 @@ function unpinFrame(deps: AccountToolDeps): Tool {
     title: 'Unpin frames',
     description: 'Remove frames and their notes from a board. Says which were not on it.',
     annotations: REMOVES,
-    points: POINTS.write,
-    pointsOf: pointsOfFrames,
+    price: 'write',
     scope: 'boards:write',
     everyPlan: true,
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
 import { quote } from '../present.ts'
@@ -24,7 +23,7 @@ export function report(deps: AccountToolDeps): Tool {
       'What was saved, and searched for: without a result, or with a weak one. ' +
       'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
-    points: OPERATOR_POINTS.report,
+    price: 'heavy',
     scope: 'events:read',
     input: z.strictObject({
       of: z.enum(subjects).default('saves'),
@@ -40,12 +39,11 @@ export function report(deps: AccountToolDeps): Tool {
       counted_through: z.string().nullable(),
       rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.null()]))),
     }),
-    async run({ of, ...asked }, context) {
+    async run({ of, ...asked }) {
       const figure = figures[of]!
       if (asked.by !== undefined && !figure.by.includes(asked.by))
         throw invalid('by', `by: ${of} are split by ${figure.by.join(', ')}.`, figure.by)
       const found = await readReport(deps, figure, asked)
-      await context.charge(pointsForItems(found.rows.length) - POINTS.read)
       const { from, to, by, counted_through: through } = found
       const heading = `${of} by ${by}, ${from} to ${to}, counted through ${through ?? 'nothing yet'}`
       const rows = found.rows.map((row) => lineOf(row, Object.keys(figure.columns)))

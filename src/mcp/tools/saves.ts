@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { countSaves, listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { CompactFrame, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'
@@ -9,8 +9,6 @@ import {
   accountOf,
   frameIdList,
   frameIdsArgument,
-  MAX_IDS,
-  pointsOfFrames,
   presentRows,
   removalText,
   withCursorNamed,
@@ -27,7 +25,7 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     title: 'List your saved frames',
     description: 'Frames this account has saved, newest save first.',
     annotations: READS,
-    points: POINTS.read,
+    price: 'read',
     scope: 'saves:read',
     inGallery: true,
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
@@ -59,10 +57,10 @@ function saveFrame({ db }: AccountToolDeps): Tool {
   return defineTool({
     name: 'save_frame',
     title: 'Save frames',
-    description: `Save up to ${MAX_IDS} frames to this account. Saving twice changes nothing; unsave_frame undoes it.`,
+    description:
+      `Save up to ${MOST_ITEMS} frames to this account. ` + 'Saving twice changes nothing; unsave_frame undoes it.',
     annotations: ADDS,
-    points: POINTS.write,
-    pointsOf: pointsOfFrames,
+    price: 'write',
     scope: 'saves:write',
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ saved: frameIdList, already_saved: frameIdList }),
@@ -81,8 +79,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     title: 'Unsave frames',
     description: 'Unsave frames. Says which were not saved; save_frame undoes it.',
     annotations: REMOVES,
-    points: POINTS.write,
-    pointsOf: pointsOfFrames,
+    price: 'write',
     scope: 'saves:write',
     everyPlan: true,
     input: z.strictObject({ frame_ids: frameIdsArgument }),

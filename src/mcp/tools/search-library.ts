@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
 import {
   CompactFrame,
@@ -48,7 +47,7 @@ export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: Libra
     description:
       'One search over videos, frames, brands and techniques. A pasted video URL finds that video. ' +
       'Without a query: the strongest of each.',
-    points: POINTS.search,
+    price: 'search',
     input: z.strictObject({
       query: z.string().max(2000).optional(),
       limit: limitArgument(5, 20).describe('Rows per group'),

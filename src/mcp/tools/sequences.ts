@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readSequences, SEQUENCE_POINTS, toSteps } from '../../views/sequences.ts'
+import { readSequences, toSteps } from '../../views/sequences.ts'
 import { clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
@@ -15,7 +15,7 @@ export function findSequences(deps: LibraryToolDeps): Tool {
       'What follows what in a film: a text card, then a screen. A step has filters of search_frames, or a query, ' +
       'and within_sec of the step before (3).',
     annotations: READS,
-    points: SEQUENCE_POINTS,
+    price: 'write',
     scope: 'any',
     cacheable: true,
     input: z.strictObject({

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
@@ -24,7 +23,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     description:
       'Frames that look or work like the given one, most alike first, at most one of its own video. Each tells its ' +
       'likeness (0 to 1) and what it shares. Filters take the values of search_frames.',
-    points: POINTS.search + POINTS.similar,
+    price: 'write',
     input: z.strictObject({
       frame_id: FrameId.describe('Id or image URL'),
       other_videos: flagArgument().describe('None of its own video'),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
 import { toTechnique } from '../../views/resources.ts'
 import { readCursor, toCursor } from '../arguments.ts'
@@ -28,7 +27,7 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
     description:
       'The vocabulary of named, reusable moves, most used first: slug, what it is, how many frames, an example.',
     annotations: READS,
-    points: POINTS.read,
+    price: 'read',
     scope: null,
     cacheable: true,
     input: z.strictObject({

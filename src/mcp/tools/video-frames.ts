@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
-import { countOfSeveral, formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
+import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frames.ts'
 import {
   cursorArgument,
@@ -37,8 +36,8 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
     description:
       'Frames of one video or several in time order: how they open, cut and close. ' +
       'first: 3 is the first three frames of each, last: 1 the last, to_sec: 10 its first ten seconds.',
-    points: POINTS.read,
-    pointsOf: ({ video_id }) => POINTS.read * countOfSeveral(video_id, MAX_VIDEOS),
+    price: 'read',
+    raises: ({ video_id }) => video_id.length > 1,
     input: z.strictObject({
       video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
       from_sec: seconds.optional(),

@@ -1,18 +1,17 @@
 import { z } from 'zod'
-import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { RESTING, setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
+import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
+import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
   createBoard,
   deleteBoard,
   ensureBoard,
-  findBoard,
   listBoardChoices,
   restoreBoard,
   updateBoard,
 } from '../../library/collections/boards.ts'
 import { MAX_PINS, pinFrame, pinFrames, repinFrames, requirePin, unpinFrames } from '../../library/collections/pins.ts'
 import { resaveFrames, savedAmong, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
-import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm, MAX_FRAMES } from '../actions.ts'
+import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm } from '../actions.ts'
 import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardPath, chooseBoard } from './board-view.ts'
@@ -25,12 +24,12 @@ export function addSaveActions(actions: Actions, { db }: PageDeps): void {
     body: html`<p>They go to the top of your saves.</p>`,
     button: 'Save',
   })
-  actions.action({ path: '/web/saves', who: 'pro', ...frameForm, confirm }, async ({ visitor, body }) => {
+  actions.action({ path: '/web/saves', who: 'pro', body: frameForm, confirm }, async ({ visitor, body }) => {
     const saved = await saveFrames(db, { accountId: visitor.account.id, frameIds: body.frame })
     return { json: saved, to: '/saves' }
   })
 
-  actions.action({ path: '/web/unsaves', who: 'person', ...frameForm }, async ({ visitor, body }) => {
+  actions.action({ path: '/web/unsaves', who: 'person', body: frameForm }, async ({ visitor, body }) => {
     const at = { accountId: visitor.account.id, frameIds: body.frame }
     const { removed } = await unsaveFrames(db, at)
     return removal(visitor, {
@@ -40,14 +39,14 @@ export function addSaveActions(actions: Actions, { db }: PageDeps): void {
     })
   })
 
-  actions.action({ path: '/web/unsaves/undo', who: 'person', ...frameForm }, async ({ visitor, body }) => {
+  actions.action({ path: '/web/unsaves/undo', who: 'person', body: frameForm }, async ({ visitor, body }) => {
     const { saved } = await resaveFrames(db, { accountId: visitor.account.id, frameIds: body.frame })
     return { json: { back: saved }, to: '/saves' }
   })
 
   // Which of the frames on a page are saved: the page itself is the same for everyone.
-  const cost = ({ frame }: { frame: string[] }) => pointsForItems(frame.length)
-  actions.action({ path: '/web/saved', who: 'person', ...frameForm, cost }, async ({ visitor, body }) => {
+  const saved = { path: '/web/saved', who: 'person', price: 'read', body: frameForm } as const
+  actions.action(saved, async ({ visitor, body }) => {
     const saved = await savedAmong(db, { accountId: visitor.account.id, frameIds: body.frame })
     return { json: { saved }, to: '/saves' }
   })
@@ -85,15 +84,13 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
     return { json: { cover }, to: boardPath(asked.param('id'), { ...seen, ...(cover === null ? {} : { pin: cover }) }) }
   })
 
-  actions.action({ path: '/web/boards/:id/delete', who: 'person' }, async (asked) => {
-    await asked.charge(pointsForFrames((await findBoard(db, boardOf(asked))).itemCount) - POINTS.write)
+  const whole = { who: 'person', price: 'heavy' } as const
+  actions.action({ ...whole, path: '/web/boards/:id/delete' }, async (asked) => {
     const { name } = await deleteBoard(db, boardOf(asked))
     return { json: { name }, to: `/boards?deleted=${asked.param('id')}` }
   })
 
-  actions.action({ path: '/web/boards/:id/delete/undo', who: 'person' }, async (asked) => {
-    const { itemCount } = await findBoard(db, boardOf(asked), RESTING)
-    await asked.charge(pointsForFrames(itemCount) - POINTS.write)
+  actions.action({ ...whole, path: '/web/boards/:id/delete/undo' }, async (asked) => {
     await restoreBoard(db, boardOf(asked))
     return { json: { ok: true }, to: `/boards/${asked.param('id')}` }
   })
@@ -128,7 +125,7 @@ const Unpins = z
 
 const Unpinned = z.object({ frameId: z.string(), note: z.string().nullable(), position: z.int().min(0).max(MAX_PINS) })
 /** `pins`: what `/web/unpins` removed. */
-const Repins = z.object({ board: field.text, pins: field.json.pipe(z.array(Unpinned).max(MAX_FRAMES)) })
+const Repins = z.object({ board: field.text, pins: field.json.pipe(z.array(Unpinned).max(MOST_ITEMS)) })
 const Note = z.object({ frame: field.text, note: field.text, page: field.filled })
 
 /** What people do with the frames of a board. */
@@ -137,7 +134,6 @@ export function addPinActions(actions: Actions, { db }: PageDeps): void {
     path: '/web/pins',
     who: 'pro',
     body: Pins,
-    cost: (body) => (asksWhere(body) ? POINTS.read : frameForm.cost(body)),
     confirm: (body) => ({
       title: `Pin ${counted(body.frame.length, 'frame')}?`,
       body: html`<p>${asksWhere(body) && 'The next page asks for the board.'}</p>`,
@@ -159,25 +155,21 @@ export function addPinActions(actions: Actions, { db }: PageDeps): void {
     return { json: pinned, to: `/boards/${pinned.board}` }
   })
 
-  actions.action(
-    { path: '/web/unpins', who: 'person', body: Unpins, cost: frameForm.cost },
-    async ({ visitor, body }) => {
-      const { board: boardId, frame: frameIds, ...seen } = body
-      const at = { accountId: visitor.account.id, boardId, frameIds }
-      const { unpinned } = await unpinFrames(db, at)
-      // On another plan nothing is pinned, so that does not come back either.
-      const isPro = visitor.account.plan === 'pro'
-      const fields = { board: boardId, pins: JSON.stringify(unpinned) }
-      return removal(visitor, {
-        removed: unpinned.map((pin) => pin.frameId),
-        undo: isPro ? { action: '/web/unpins/undo', fields } : null,
-        to: boardPath(boardId, seen),
-      })
-    },
-  )
+  actions.action({ path: '/web/unpins', who: 'person', body: Unpins }, async ({ visitor, body }) => {
+    const { board: boardId, frame: frameIds, ...seen } = body
+    const at = { accountId: visitor.account.id, boardId, frameIds }
+    const { unpinned } = await unpinFrames(db, at)
+    // On another plan nothing is pinned, so that does not come back either.
+    const isPro = visitor.account.plan === 'pro'
+    const fields = { board: boardId, pins: JSON.stringify(unpinned) }
+    return removal(visitor, {
+      removed: unpinned.map((pin) => pin.frameId),
+      undo: isPro ? { action: '/web/unpins/undo', fields } : null,
+      to: boardPath(boardId, seen),
+    })
+  })
 
-  const cost = ({ pins }: z.output<typeof Repins>) => pointsForFrames(pins.length)
-  actions.action({ path: '/web/unpins/undo', who: 'pro', body: Repins, cost }, async ({ visitor, body }) => {
+  actions.action({ path: '/web/unpins/undo', who: 'pro', body: Repins }, async ({ visitor, body }) => {
     const { board: boardId, pins } = body
     const { pinned } = await repinFrames(db, { accountId: visitor.account.id, boardId, pins })
     return { json: { back: pinned }, to: `/boards/${boardId}` }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
-import { pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { findShareToken, type OnBoard } from '../../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
@@ -42,19 +41,14 @@ const boardParameters = {
 export function addCollectionPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page(
-    '/saves',
-    'person',
-    { parameters: savesParameters, cost: pointsForItems(BOARD_PAGE) },
-    async ({ visitor, query }) => {
-      const { after } = query
-      const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
-      const frames = await toSavedFrames(deps, saves)
-      const total = await countSaves(db, visitor.account.id)
-      const body = savesPage({ visitor, frames, total, next, after })
-      return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
-    },
-  )
+  actions.page('/saves', 'person', { parameters: savesParameters, price: 'search' }, async ({ visitor, query }) => {
+    const { after } = query
+    const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
+    const frames = await toSavedFrames(deps, saves)
+    const total = await countSaves(db, visitor.account.id)
+    const body = savesPage({ visitor, frames, total, next, after })
+    return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
+  })
 
   // For the scripts of other pages: which boards there are to pin to.
   actions.page('/web/boards', 'person', { parameters: {} }, async ({ visitor, res }) => {
@@ -72,7 +66,7 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
     return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
   })
 
-  actions.page('/boards/:id', 'person', { parameters: boardParameters, cost: pointsForItems(BOARD_PAGE) }, (asked) =>
+  actions.page('/boards/:id', 'person', { parameters: boardParameters, price: 'search' }, (asked) =>
     showBoard(deps, asked),
   )
 }

@@ -2,13 +2,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
 import { makeZip } from 'client-zip'
-import type { Response } from 'express'
 import { z } from 'zod'
 import { toSlug } from '../../clean-text.ts'
-import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { takeLongTurn } from '../../http/rate-limit/rate-limits.ts'
 import { isClientGone } from '../../http/response-body.ts'
 import { findBoard, loadBoard, loadFoundBoard } from '../../library/collections/boards.ts'
-import { countSaves } from '../../library/collections/saves.ts'
 import type { Parameters, Values } from '../../parameters.ts'
 import { type PinnedFrame, pinnedBatches, type SavedFrame, savedBatches, toBoards } from '../../views/collections.ts'
 import { CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
@@ -33,16 +31,14 @@ interface Exported {
 /** `/saves/export`, `/boards/{id}/export` and a board for editing programs, on every plan. */
 export function addExports(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  const options = { parameters, holds: 'longAnswers' } as const
+  const options = { parameters, price: 'heavy' } as const
   actions.page('/saves/export', 'person', options, async (asked) => {
     const accountId = asked.visitor.account.id
-    await payFor(asked, await countSaves(db, accountId))
     return send(deps, asked, { name: 'saves', title: 'Saves', batches: savedBatches(deps, accountId) })
   })
   actions.page('/boards/:id/export', 'person', options, async (asked) => {
     const at = { accountId: asked.visitor.account.id, boardId: asked.param('id') }
     const { board } = await loadBoard(db, at, { limit: 0 })
-    await payFor(asked, board.itemCount)
     const [shown] = await toBoards(deps, [board])
     return send(deps, asked, {
       name: toSlug(board.name) || `board-${board.id}`,
@@ -51,36 +47,32 @@ export function addExports(actions: Actions, deps: PageDeps): void {
       batches: pinnedBatches(deps, board),
     })
   })
-  const editing = { parameters: timelineParameters, holds: 'longAnswers' } as const
-  actions.page('/boards/:id/timeline.:format', 'person', editing, async ({ visitor, param, query, res, charge }) => {
-    const form = parseForm(param('format'))
-    const at = { accountId: visitor.account.id, boardId: param('id') }
-    const found = await findBoard(db, at)
-    await charge(POINTS.search + pointsForItems(found.itemCount) - POINTS.read)
-    const timeline = await boardTimeline(deps, await loadFoundBoard(db, found), query)
-    res.set('Cache-Control', 'no-store')
-    sendTimeline(res, timeline, { name: at.boardId, form, options: query })
-    return undefined
+  const editing = { parameters: timelineParameters, price: 'heavy' } as const
+  actions.page('/boards/:id/timeline.:format', 'person', editing, async (asked) => {
+    const form = parseForm(asked.param('format'))
+    const found = await findBoard(db, { accountId: asked.visitor.account.id, boardId: asked.param('id') })
+    const make = async () => boardTimeline(deps, await loadFoundBoard(db, found), asked.query)
+    return sendTimeline(streaming(deps, asked), make, { name: found.id, form, options: asked.query })
   })
 }
 
 type Exporting = Asked & { query: Values<typeof parameters> }
 
-/** As over HTTP. An image of a zip costs what a read costs. */
-function payFor({ query, charge }: Exporting, items: number): Promise<void> {
-  return charge((query.format === 'zip' ? items : pointsForItems(items)) - POINTS.read)
-}
+/** The same as endpoints have. */
+const streaming = ({ sendPieces }: PageDeps, { req, res }: Pick<Asked, 'req' | 'res'>) => ({
+  res,
+  sendPieces: (pieces: AsyncIterable<string>, type: string) => sendPieces(req, res, pieces, type),
+})
 
-async function send(deps: PageDeps, { query, req, res }: Exporting, exported: Exported): Promise<undefined> {
-  const { format = 'json' } = query
-  res.set('Cache-Control', 'no-store')
-  if (format === 'zip') return sendZip(deps, res, exported)
-  const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.sendPieces(req, res, pieces, type)
-  return sendDownload({ res, sendPieces }, { format, ...exported })
+async function send(deps: PageDeps, asked: Exporting, exported: Exported): Promise<undefined> {
+  const { format = 'json' } = asked.query
+  if (format === 'zip') return sendZip(deps, asked, exported)
+  return sendDownload(streaming(deps, asked), { format, ...exported })
 }
 
 /** One image is read at a time, when the client has taken the one before. */
-async function sendZip(deps: PageDeps, res: Response, exported: Exported): Promise<undefined> {
+async function sendZip(deps: PageDeps, { req, res }: Exporting, exported: Exported): Promise<undefined> {
+  await takeLongTurn(deps.limits, { req, res })
   res.set({
     'Content-Type': 'application/zip',
     'Content-Disposition': `attachment; filename="${exported.name}.zip"`,

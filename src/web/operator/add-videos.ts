@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { readGiven } from '../../errors.ts'
-import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import { type CheckedAddress, checkAddresses, splitAddresses, submitAddresses } from '../../library/videos/addresses.ts'
 import { NewDetails } from '../../library/videos/details.ts'
 import { submitUpload } from '../../library/videos/submit.ts'
@@ -10,11 +9,7 @@ import { counted, formToken, type Html, hidden, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { DetailFields, detailFields } from './video-details.ts'
 
-/** A point an address, as of everything that is many. */
-const some = {
-  who: 'operator',
-  cost: ({ addresses }: { addresses: string[] }) => pointsForFrames(addresses.length),
-} as const
+const some = { who: 'operator', price: 'heavy' } as const
 const addresses = field.text.transform(splitAddresses)
 
 /** How operators add videos: by addresses, and by a file. */
@@ -69,7 +64,7 @@ function outcomeOf(address: CheckedAddress): Html {
 
 /** A file. A script sends the same form, and tells how far it is. */
 function addUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
-  const form = { path: '/web/videos/file', who: 'operator', maxBytes } as const
+  const form = { path: '/web/videos/file', who: 'operator' } as const
   actions.file(form, async ({ file, filename, fields, proven }) => {
     const details = async () => {
       await proven()

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
-import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { countedThrough, FIGURES } from '../../library/analytics/figures.ts'
 import type { Parameters } from '../../parameters.ts'
 import { dayParameter, toDayRange } from '../../views/analytics.ts'
@@ -19,48 +18,43 @@ const TOP = 12
 
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
 export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
-  actions.page(
-    '/operator/analytics',
-    'operator',
-    { parameters, cost: OPERATOR_POINTS.analytics },
-    async ({ query }) => {
-      const range = toDayRange(query)
-      const ranged = { ...range, limit: TOP }
-      const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
-      const through = await countedThrough(db)
-      const { frame, brand, technique, subject, days, ...series } = await allOf({
-        days: daysOf(db, range),
-        before: daysOf(db, before(range)),
-        failures: FIGURES.videos.read(db, 'failure', ranged),
-        stages: FIGURES.stages.read(db, 'stage', ranged),
-        models: FIGURES.model.read(db, 'model', ranged),
-        terms: FIGURES.searches.read(db, 'term', ranged),
-        frame: by('frame'),
-        brand: by('brand'),
-        technique: by('technique'),
-        subject: by('subject'),
-      })
-      const ids = frame.flatMap(({ key }) => key ?? [])
-      const found = ids.length > 0 ? await search.framesByIds(ids) : []
-      const frames = new Map(found.map((one) => [one.id, one]))
-      const body = analyticsView({
-        ...range,
-        ...days,
-        chart: query.chart ?? 'saves',
-        ...series,
-        countedThrough: through,
-        top: { frame, brand, technique, subject },
-        frames,
-      })
-      return {
-        title: 'Analytics',
-        current: 'operator',
-        wide: true,
-        head: html`<link rel="stylesheet" href="${assets.url('analytics.css')}">\n`,
-        body,
-      }
-    },
-  )
+  actions.page('/operator/analytics', 'operator', { parameters, price: 'heavy' }, async ({ query }) => {
+    const range = toDayRange(query)
+    const ranged = { ...range, limit: TOP }
+    const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
+    const through = await countedThrough(db)
+    const { frame, brand, technique, subject, days, ...series } = await allOf({
+      days: daysOf(db, range),
+      before: daysOf(db, before(range)),
+      failures: FIGURES.videos.read(db, 'failure', ranged),
+      stages: FIGURES.stages.read(db, 'stage', ranged),
+      models: FIGURES.model.read(db, 'model', ranged),
+      terms: FIGURES.searches.read(db, 'term', ranged),
+      frame: by('frame'),
+      brand: by('brand'),
+      technique: by('technique'),
+      subject: by('subject'),
+    })
+    const ids = frame.flatMap(({ key }) => key ?? [])
+    const found = ids.length > 0 ? await search.framesByIds(ids) : []
+    const frames = new Map(found.map((one) => [one.id, one]))
+    const body = analyticsView({
+      ...range,
+      ...days,
+      chart: query.chart ?? 'saves',
+      ...series,
+      countedThrough: through,
+      top: { frame, brand, technique, subject },
+      frames,
+    })
+    return {
+      title: 'Analytics',
+      current: 'operator',
+      wide: true,
+      head: html`<link rel="stylesheet" href="${assets.url('analytics.css')}">\n`,
+      body,
+    }
+  })
 }
 
 interface Range {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { FrameRow } from '../../db/schema/frames.ts'
-import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
 import { storedValue } from '../../library/frames/frames.ts'
 import {
@@ -47,31 +46,26 @@ function parsePlace(text: string | undefined): ReviewPlace | undefined {
 export function addReviewPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page(
-    '/operator/review',
-    'operator',
-    { parameters, cost: OPERATOR_POINTS.review },
-    async ({ visitor, query }) => {
-      const { after, at, undo, taken } = query
-      const [queue, others, again] = await Promise.all([
-        nextToReview(db, { after: parsePlace(after), limit: 2 }),
-        takenBefore(deps, taken),
-        at === undefined ? undefined : frameToReview(db, at),
-      ])
-      // A judgement that was taken back is made again, then the queue goes on where it was.
-      const here = after === undefined ? '/operator/review' : `/operator/review?after=${after}`
-      const [first, second] = again ? [again, queue[0]] : queue
-      const place = again ? undefined : queue[0]?.place
-      const nextPath = place ? `/operator/review?after=${placeText(place)}` : here
-      const [frame, attributes] = undo?.split(':') ?? []
-      const back = frame !== undefined && attributes !== undefined ? { frame, attributes } : undefined
-      const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
-      const body = html`${operatorHead('review', 'Review')}
+  actions.page('/operator/review', 'operator', { parameters, price: 'heavy' }, async ({ visitor, query }) => {
+    const { after, at, undo, taken } = query
+    const [queue, others, again] = await Promise.all([
+      nextToReview(db, { after: parsePlace(after), limit: 2 }),
+      takenBefore(deps, taken),
+      at === undefined ? undefined : frameToReview(db, at),
+    ])
+    // A judgement that was taken back is made again, then the queue goes on where it was.
+    const here = after === undefined ? '/operator/review' : `/operator/review?after=${after}`
+    const [first, second] = again ? [again, queue[0]] : queue
+    const place = again ? undefined : queue[0]?.place
+    const nextPath = place ? `/operator/review?after=${placeText(place)}` : here
+    const [frame, attributes] = undo?.split(':') ?? []
+    const back = frame !== undefined && attributes !== undefined ? { frame, attributes } : undefined
+    const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
+    const body = html`${operatorHead('review', 'Review')}
 <div id="review"${second && html` data-next-image="${await imageOf(deps, second.row.id)}"`}>
 ${takenNotice(others)}${form ?? EMPTY}</div>`
-      return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
-    },
-  )
+    return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
+  })
 
   actions.page('/operator/review/:id', 'operator', { parameters: frameParameters }, async (asked) => {
     const { visitor, query, param } = asked

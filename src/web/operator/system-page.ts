@@ -1,7 +1,6 @@
 import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag.ts'
 import { findHeldBack } from '../../events/read.ts'
 import { listOutages } from '../../events/waiting.ts'
-import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
 import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-spending.ts'
 import { describeEndpoints } from '../../library/webhooks/describe.ts'
@@ -15,7 +14,7 @@ import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
   const { db, store, countJobs, vision, reads } = deps
-  actions.page('/operator/system', 'operator', { parameters: {}, cost: OPERATOR_POINTS.system }, async () => {
+  actions.page('/operator/system', 'operator', { parameters: {}, price: 'heavy' }, async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
       findAnnotatorStatus(db),

@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { toSlug } from '../../clean-text.ts'
-import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { dismissSuggestion, listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
-  countFramesOf,
   findTechniqueUsage,
   listTechniqueUsage,
   mergeTechnique,
@@ -23,28 +21,23 @@ const parameters = {
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
 export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  actions.page(
-    '/operator/techniques',
-    'operator',
-    { parameters, cost: OPERATOR_POINTS.techniques },
-    async ({ visitor, query }) => {
-      const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
-      const shown = suggestions.slice(0, SUGGESTIONS)
-      const pictures = await picturesOf(deps, [
-        ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
-        ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
-      ])
-      const { dismissed } = query
-      const more = suggestions.length - shown.length
-      const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
-      return { title: 'Techniques', ...shell, body: techniquesPage(given) }
-    },
-  )
+  actions.page('/operator/techniques', 'operator', { parameters, price: 'write' }, async ({ visitor, query }) => {
+    const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
+    const shown = suggestions.slice(0, SUGGESTIONS)
+    const pictures = await picturesOf(deps, [
+      ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
+      ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
+    ])
+    const { dismissed } = query
+    const more = suggestions.length - shown.length
+    const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
+    return { title: 'Techniques', ...shell, body: techniquesPage(given) }
+  })
 
   actions.page(
     '/operator/techniques/:slug',
     'operator',
-    { parameters: {}, cost: OPERATOR_POINTS.technique },
+    { parameters: {}, price: 'search' },
     async ({ visitor, param }) => {
       const usage = await findTechniqueUsage(db, param('slug'))
       const others = (await loadVocabulary(db)).active.filter(({ slug }) => slug !== usage.technique.slug)
@@ -81,8 +74,6 @@ const Texts = z.object({
 })
 const Slug = z.object({ slug: field.text })
 const Merge = z.object({ into: field.text, sure: field.flag })
-/** Without `sure` the answer is a page that asks. */
-const mergeCost = ({ sure }: { sure: boolean }) => (sure ? POINTS.write : POINTS.search)
 
 function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
@@ -98,9 +89,8 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
     return { json: { slug: param('slug') }, to: `/operator/techniques/${param('slug')}` }
   })
 
-  actions.action({ path: '/web/techniques/:slug/rename', who, body: Slug }, async ({ body, param, charge }) => {
+  actions.action({ path: '/web/techniques/:slug/rename', who, price: 'heavy', body: Slug }, async ({ body, param }) => {
     const to = requireSlug(body.slug)
-    await charge(pointsForItems(await countFramesOf(db, param('slug'))) - POINTS.write)
     await updateTechnique(db, param('slug'), { slug: to })
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
   })
@@ -112,12 +102,11 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
   })
 
   actions.action(
-    { path: '/web/techniques/:slug/merge', who, body: Merge, cost: mergeCost },
-    async ({ visitor, body, param, charge }) => {
+    { path: '/web/techniques/:slug/merge', who, price: 'heavy', body: Merge },
+    async ({ visitor, body, param }) => {
       const { into, sure } = body
       const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]
       if (!sure) return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
-      await charge(pointsForItems(from.frames) - POINTS.write)
       await mergeTechnique(db, param('slug'), into)
       return { json: { into }, to: `/operator/techniques/${into}` }
     },

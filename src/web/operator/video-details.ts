@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { readGiven } from '../../errors.ts'
-import { POINTS, pointsForFrames } from '../../http/rate-limit/budgets.ts'
-import { countVideosOf, DetailEdit, editVideo, MAX_NAME, mergeBrands } from '../../library/videos/details.ts'
+import { DetailEdit, editVideo, MAX_NAME, mergeBrands } from '../../library/videos/details.ts'
 import type { VideoReport } from '../../library/videos/video-status.ts'
 import { PLATFORMS } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
@@ -49,15 +48,14 @@ ${
 
 export function addDetailActions(actions: Actions, { db }: PageDeps): void {
   const body = DetailFields.extend({ was: field.json, all: field.flag })
-  const edit = { path: '/web/operator/videos/:id/edit', who: 'operator', body } as const
-  actions.action(edit, async ({ visitor, body: { was, all, ...fields }, param, charge }) => {
+  const edit = { path: '/web/operator/videos/:id/edit', who: 'operator', price: 'heavy', body } as const
+  actions.action(edit, async ({ visitor, body: { was, all, ...fields }, param }) => {
     // Only what this person changed: what another one changed meanwhile stays.
     const shown = new Map(Object.entries(Object(was)))
     const changed = Object.entries(fields).filter(([name, text = '']) => text !== (shown.get(name) ?? ''))
     const details = readGiven(DetailEdit, Object.fromEntries(changed.map(([name, text]) => [name, text ?? null])))
     const [from, into] = [cleanText(String(shown.get('author'))), details.author]
     const accountId = visitor.account.id
-    if (all && into) await charge(pointsForFrames(await countVideosOf(db, from)) - POINTS.write)
     const { id } = await editVideo(db, { id: param('id'), accountId, details })
     if (all && into) await mergeBrands(db, { from, into, accountId })
     return { json: { id }, to: `/operator/videos/${id}?kept=1` }

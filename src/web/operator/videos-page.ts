@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
-import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { findAnnotatorStatus, requireAnnotator } from '../../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
 import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
@@ -50,7 +50,7 @@ const ofVideo = {
 export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const { db, maxUploadBytes } = deps
 
-  actions.page('/operator', 'operator', { parameters, cost: OPERATOR_POINTS.videos }, async ({ visitor, query }) => {
+  actions.page('/operator', 'operator', { parameters, price: 'write' }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
     const skip = (page - 1) * VIDEOS_PAGE
     const [videos, counts, problem] = await Promise.all([
@@ -75,8 +75,8 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
   })
 
   addDetailActions(actions, deps)
-  const cost = (wish: Wish) => wish.ids.length * (asksFirst(wish) ? POINTS.read : POINTS.write)
-  actions.action({ path: '/web/operator/videos', who: 'operator', body: Wish, cost }, (asked) => act(deps, asked))
+  const many = { path: '/web/operator/videos', who: 'operator', price: 'heavy', body: Wish } as const
+  actions.action(many, (asked) => act(deps, asked))
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
@@ -99,7 +99,6 @@ async function problemOf({ db, vision }: PageDeps): Promise<Html | false> {
 VISION_MODEL=gpt-5-mini</code></pre></details>`
 }
 
-const MAX_VIDEOS = 500
 const ACTS = { retry: 'queued again', cancel: 'cancelled', delete: 'deleted', reannotate: 'asked for again' } as const
 type Act = keyof typeof ACTS
 
@@ -112,7 +111,7 @@ const Wish = z
   })
   .refine(({ act }) => Object.hasOwn(ACTS, act), `act must be one of ${Object.keys(ACTS).join(', ')}`)
   .refine(({ ids }) => ids.length > 0, 'No video is selected. Select one or more first.')
-  .refine(({ ids }) => ids.length <= MAX_VIDEOS, `Select at most ${MAX_VIDEOS} videos at once.`)
+  .refine(({ ids }) => ids.length <= MOST_ITEMS, `Select at most ${MOST_ITEMS} videos at once.`)
 type Wish = z.output<typeof Wish>
 
 /** Whether the answer asks for confirmation first, as for acts that delete or cost. */
@@ -132,8 +131,6 @@ async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done>
       return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
     const { version } = await requireAnnotator(db)
     const again = wish.frames === 'all'
-    const size = await sizeOfReannotation(db, version, { videoIds: ids, again })
-    await asked.charge(pointsForItems(size.frames))
     const frames = await requestReannotation(db, version, { videoIds: ids, again })
     return { json: { frames }, to: `/operator?done=reannotate&n=${frames}` }
   }
