@@ -28,8 +28,8 @@ const MAY_IMPORT = {
   http: ['base', 'db', 'library'],
   oauth: ['base', 'db', 'outbound', 'library', 'http'],
   api: ['base', 'db', 'events', 'webhooks', 'video', 'library', 'media', 'search', 'views', 'http'],
-  mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
-  web: ['base', 'db', 'events', 'queue', 'outbound', 'library', 'media', 'search', 'views', 'http', 'oauth'],
+  mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http', 'api'],
+  web: ['base', 'db', 'events', 'queue', 'outbound', 'library', 'media', 'search', 'views', 'http', 'oauth', 'api'],
   workers: [
     'base',
     'db',

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { AppError, readGiven } from '../errors.ts'
-import type { Endpoint } from '../http/endpoint.ts'
+import { type Endpoint, operationNamed } from '../http/endpoint.ts'
 import { PATH_VALUES } from '../http/path-values.ts'
 import { readParameters } from '../parameters.ts'
 import { answers, type CommandContext } from './context.ts'
@@ -42,12 +42,10 @@ type Operations = readonly Endpoint<never>[]
 export function defineOperations(group: Command, operations: Operations, parts: Readonly<Record<string, Part>>): void {
   for (const [name, part] of Object.entries(parts)) {
     const command = group.command(name, { isDefault: name === 'list' })
-    const { summary } = operationOf(operations, part.of)
+    const { summary } = operationNamed(operations, part.of)
     defineOperation(command.description(part.description ?? asHelp(summary)), operations, part)
   }
 }
-
-const operationOf = (operations: Operations, id: string) => operations.find((one) => one.id === id)!
 
 type Taken = ReturnType<typeof toTaken>
 
@@ -63,7 +61,7 @@ function toTaken(operation: Endpoint<never>, part: Part) {
 
 /** Gives one command what its operation takes and does. */
 export function defineOperation(command: Command, operations: Operations, part: Part): void {
-  const taken = toTaken(operationOf(operations, part.of), part)
+  const taken = toTaken(operationNamed(operations, part.of), part)
   const { operation, fields, places, args, options } = taken
   const { parameters = {}, loses } = operation
   for (const name of places) command.argument(`<${dashed(name)}>`, asHelp(PATH_VALUES[name]!.description))
@@ -84,7 +82,7 @@ export function defineOperation(command: Command, operations: Operations, part: 
     const input = asFlags(() => readInput(taken, words, told))
     const deps = depsOf(context)
     if (loses) await requireConsent(await loses(deps, input as never), told.yes)
-    const call: Call = (id, other) => operationOf(operations, id).act(deps, other as never)
+    const call: Call = (id, other) => operationNamed(operations, id).act(deps, other as never)
     const first = await operation.act(deps, input as never)
     const answer = part.wait ? await part.wait(first, call, input.params) : first
     if (part.said !== undefined) return [answer, () => `${part.said} ${words[0]}`]

@@ -256,6 +256,13 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
   return router
 }
 
+/** One of these operations by its id. */
+export function operationNamed(operations: readonly Endpoint<never>[], id: string): Endpoint<never> {
+  const found = operations.find((one) => one.id === id)
+  if (!found) throw new Error(`no operation is called ${id}`)
+  return found
+}
+
 /** What an operation costs. */
 export const priceOf = ({ price, method }: Pick<Operation, 'price' | 'method'>): Price =>
   price ?? (method === 'get' ? 'read' : 'write')

@@ -1,10 +1,12 @@
 import express, { type Request, type Response } from 'express'
 import { z } from 'zod'
 import { AppError, notFound, readGiven } from '../errors.ts'
+import { type Endpoint, priceOf } from '../http/endpoint.ts'
 import { MOST_ITEMS, PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { charge, holdUntilSent } from '../http/rate-limit/rate-limits.ts'
 import { type FormFile, receiveForm } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import { OPERATOR_SCOPES } from '../library/accounts/keys.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import {
   answerForm,
@@ -24,7 +26,7 @@ import type { PageDeps } from './page-deps.ts'
  * Pages and actions of signed-in people, declared as endpoints are: who may, what is sent, what it costs. Each is
  * checked in this order: session, form token, right, points, shape, slots. Only then does it work. An action is a form:
  * it works without script, where it ends on a page, and with script, where it answers JSON. Both come from the same
- * library functions, at the same price, as the API.
+ * library functions, at the same price, as the API. The form of an operation calls the operation itself.
  */
 
 /** Who may. `pro`: as over HTTP, saves and boards need that plan. To others an operator's page does not exist. */
@@ -54,6 +56,13 @@ export interface ActionOptions<B extends z.ZodType> {
   body?: B
   /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
   confirm?: (body: z.output<B>) => { title: string; body: Html; button: string }
+}
+
+interface FormOptions<B extends z.ZodType> {
+  path: string
+  of: Endpoint<never>
+  /** The fields of the form, as the body of the operation. */
+  body?: B
 }
 
 interface FileOptions {
@@ -87,7 +96,8 @@ export function actionRouter(deps: PageDeps, parts: readonly ((actions: Actions,
   return router
 }
 
-function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes) {
+function openActions(deps: PageDeps, router: Routes) {
+  const { db, assets, limits, publicUrl } = deps
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
 
@@ -105,7 +115,7 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
     sendPage(res, { publicUrl, status, page: shown, formTo: page.formTo })
   }
 
-  return {
+  const actions = {
     /** A page. Undefined when the handler has sent the answer itself. */
     page<const P extends Parameters>(
       path: string,
@@ -147,6 +157,20 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       })
     },
 
+    /** The form of an operation, which says who may, what it costs and what it takes. `to`: where it ends. */
+    operation<B extends z.ZodType = z.ZodObject>(
+      { path, of: operation, body: fields }: FormOptions<B>,
+      to: (asked: Asked & { body: z.output<B> }, answer: never) => string,
+    ): void {
+      const options = { path, who: whoMay(operation), price: priceOf(operation), ...(fields ? { body: fields } : {}) }
+      actions.action<B>(options, async (asked) => {
+        const body = operation.body && readGiven(operation.body, asked.body)
+        const input = { params: asked.req.params, body, caller: { account: asked.visitor.account } }
+        const answer = await operation.act(deps as never, input as never)
+        return { json: answer as object, to: to(asked, answer as never) }
+      })
+    },
+
     /** A form with a file. The session's token comes with the other fields. */
     file({ path, who }: FileOptions, act: (given: GivenFile) => Promise<Told>): void {
       router.guarded({ method: 'post', path, who, price: 'heavy' }, ours, async (req, res) => {
@@ -157,6 +181,7 @@ function openActions({ db, assets, limits, publicUrl }: PageDeps, router: Routes
       })
     },
   }
+  return actions
 }
 export type Actions = ReturnType<typeof openActions>
 
@@ -166,6 +191,11 @@ function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => 
     return act({ ...given, proven })
   }
   return receiveForm(req, upload, { also: ['form'] })
+}
+
+function whoMay({ scope, everyPlan }: Endpoint<never>): Who {
+  if ((OPERATOR_SCOPES as readonly string[]).includes(scope ?? '')) return 'operator'
+  return everyPlan ? 'person' : 'pro'
 }
 
 function refuse(who: Who, { account }: Visitor): void {

@@ -39,7 +39,7 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
     ...['POST /web/boards/:id/delete', 'POST /web/boards/:id/delete/undo'],
     ...['GET /operator/review', 'GET /operator/analytics', 'GET /operator/system', 'POST /web/operator/videos'],
     ...['POST /web/operator/videos/:id/edit', 'POST /web/videos', 'POST /web/videos/check', 'POST /web/videos/file'],
-    ...['POST /web/techniques/:slug/rename', 'POST /web/techniques/:slug/merge'],
+    ...['edit', 'rename', 'retire', 'merge'].map((act) => `POST /web/techniques/:slug/${act}`),
   ],
 }
 

@@ -292,14 +292,13 @@ function parseDescription(text: string | null): string | null {
 }
 
 /** The board is there for nobody any more. `restoreBoard` takes it back within a day. @throws AppError not_found. */
-export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<{ name: string }> {
-  return inTransactionOf(accountId, db, async (tx) => {
+export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
+  await inTransactionOf(accountId, db, async (tx) => {
     const { name } = await lockBoard(tx, { accountId, boardId })
     await tx.execute(
       sql`update boards set deleted_at = now(), share_hash = null, shared_at = null where id = ${boardId}`,
     )
     await recordDeletion(tx, { accountId, boardId, name }, 'board_deleted')
-    return { name }
   })
 }
 

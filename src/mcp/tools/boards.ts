@@ -22,7 +22,7 @@ import { readCursor, toCursor } from '../arguments.ts'
 import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
-import { type AccountToolDeps, accountOf, presentRows, withCursorNamed } from './collection.ts'
+import { type AccountToolDeps, accountOf, presentRows, rightsOf, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './library.ts'
 
 export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id or unique name')
@@ -71,8 +71,7 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
     title: 'List your boards',
     description: 'Boards of this account with their frame counts, newest first.',
     annotations: READS,
-    price: 'read',
-    scope: 'boards:read',
+    ...rightsOf('listBoards'),
     input: z.strictObject({ limit: limitArgument(50, 100), cursor: cursorArgument }),
     output: z.object({ boards: z.array(BoardSummary), total: z.number(), next_cursor: z.string().nullable() }),
     async run(args, context) {
@@ -96,8 +95,8 @@ function getBoard(deps: AccountToolDeps): Tool {
     title: 'Open a board',
     description: 'A board’s frames in their order, with the note of each.',
     annotations: READS,
+    ...rightsOf('getBoard'),
     price: 'search',
-    scope: 'boards:read',
     inGallery: true,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
     output: z.object({
@@ -136,8 +135,7 @@ function createBoardTool({ db }: AccountToolDeps): Tool {
       'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
       'with another: true it makes a second.',
     annotations: { ...ADDS, idempotentHint: false },
-    price: 'write',
-    scope: 'boards:write',
+    ...rightsOf('createBoard'),
     input: z.strictObject({ name: boardName, another: flagArgument() }),
     output: z.object({ board: BoardSummary, created: z.boolean() }),
     async run({ name, another }, context) {
@@ -162,8 +160,7 @@ function updateBoardTool(deps: AccountToolDeps): Tool {
     title: 'Rename, describe or share a board',
     description: 'Change a board. share: new_link makes its public link, and an earlier one ends; end ends it.',
     annotations: { ...ADDS, idempotentHint: false },
-    price: 'write',
-    scope: 'boards:write',
+    ...rightsOf('renameBoard'),
     // Ending a share takes back. The rest asks for the plan itself.
     everyPlan: true,
     input: z.strictObject({
@@ -206,9 +203,7 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
     description:
       'Delete a board with its pins and notes, permanently. Without confirm it only says what would be deleted.',
     annotations: REMOVES,
-    price: 'heavy',
-    scope: 'boards:write',
-    everyPlan: true,
+    ...rightsOf('deleteBoard'),
     input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
     output: z.object({ board: BoardSummary, deleted: z.boolean() }),
     async run({ board_id, confirm = false }, context) {
@@ -232,9 +227,7 @@ function exportBoard(deps: AccountToolDeps): Tool {
     title: 'Export a board',
     description: 'A board as a file with the credit of every frame.',
     annotations: READS,
-    price: 'heavy',
-    scope: 'boards:read',
-    everyPlan: true,
+    ...rightsOf('exportBoard'),
     input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json']).default('csv') }),
     output: z.object({ board: BoardSummary, file: z.string() }),
     async run({ board_id, type }, context) {

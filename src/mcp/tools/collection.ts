@@ -1,11 +1,14 @@
 import { z } from 'zod'
+import { boardEndpoints, pinEndpoints } from '../../api/boards.ts'
+import { favouriteEndpoints } from '../../api/favourites.ts'
 import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
+import { operationNamed, priceOf } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { isPageCursor } from '../arguments.ts'
 import { frameLines, plural, toLink, videosOf } from '../present.ts'
-import type { ToolContext } from '../tool.ts'
+import type { Tool, ToolContext } from '../tool.ts'
 import { frameIds } from '../values.ts'
 
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
@@ -14,6 +17,15 @@ export interface AccountToolDeps {
   db: Db
   search: LibrarySearch
   publicUrl: string
+}
+
+const OPERATIONS = [...favouriteEndpoints, ...boardEndpoints, ...pinEndpoints]
+
+/** Scope, plan and price of the operation that does the same over HTTP. */
+export function rightsOf(id: string): Pick<Tool, 'scope' | 'everyPlan' | 'price'> {
+  const operation = operationNamed(OPERATIONS, id)
+  const { scope = null, everyPlan = false } = operation
+  return { scope, everyPlan, price: priceOf(operation) }
 }
 
 /** A write takes all or none of them. */

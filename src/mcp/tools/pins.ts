@@ -5,7 +5,7 @@ import { plural } from '../present.ts'
 import { ADDS, defineTool, REMOVES, type Tool } from '../tool.ts'
 import { someNumber } from '../values.ts'
 import { boardAt, boardIdArgument } from './boards.ts'
-import { type AccountToolDeps, frameIdList, frameIdsArgument, removalText } from './collection.ts'
+import { type AccountToolDeps, frameIdList, frameIdsArgument, removalText, rightsOf } from './collection.ts'
 
 export function pinTools(deps: AccountToolDeps): Tool[] {
   return [pinFrame(deps), unpinFrame(deps)]
@@ -19,8 +19,7 @@ function pinFrame(deps: AccountToolDeps): Tool {
       `Put up to ${MOST_ITEMS} frames on a board, at its end or from position on. ` +
       'Frames already there get the note, and move to a given position.',
     annotations: ADDS,
-    price: 'write',
-    scope: 'boards:write',
+    ...rightsOf('pinFrames'),
     input: z.strictObject({
       board_id: boardIdArgument,
       frame_ids: frameIdsArgument,
@@ -54,9 +53,7 @@ function unpinFrame(deps: AccountToolDeps): Tool {
     title: 'Unpin frames',
     description: 'Remove frames and their notes from a board. Says which were not on it.',
     annotations: REMOVES,
-    price: 'write',
-    scope: 'boards:write',
-    everyPlan: true,
+    ...rightsOf('unpinFrame'),
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
     output: z.object({ unpinned: frameIdList, not_pinned: frameIdList }),
     async run({ board_id, frame_ids }, context) {

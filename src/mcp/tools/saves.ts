@@ -11,6 +11,7 @@ import {
   frameIdsArgument,
   presentRows,
   removalText,
+  rightsOf,
   withCursorNamed,
 } from './collection.ts'
 import { cursorArgument } from './library.ts'
@@ -25,8 +26,7 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     title: 'List your saved frames',
     description: 'Frames this account has saved, newest save first.',
     annotations: READS,
-    price: 'read',
-    scope: 'saves:read',
+    ...rightsOf('listSavedFrames'),
     inGallery: true,
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
     output: z.object({
@@ -60,8 +60,7 @@ function saveFrame({ db }: AccountToolDeps): Tool {
     description:
       `Save up to ${MOST_ITEMS} frames to this account. ` + 'Saving twice changes nothing; unsave_frame undoes it.',
     annotations: ADDS,
-    price: 'write',
-    scope: 'saves:write',
+    ...rightsOf('saveFrame'),
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ saved: frameIdList, already_saved: frameIdList }),
     async run({ frame_ids }, context) {
@@ -79,9 +78,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     title: 'Unsave frames',
     description: 'Unsave frames. Says which were not saved; save_frame undoes it.',
     annotations: REMOVES,
-    price: 'write',
-    scope: 'saves:write',
-    everyPlan: true,
+    ...rightsOf('unsaveFrame'),
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ removed: frameIdList, not_saved: frameIdList }),
     async run({ frame_ids }, context) {

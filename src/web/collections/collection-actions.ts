@@ -1,14 +1,10 @@
 import { z } from 'zod'
+import { boardEndpoints } from '../../api/boards.ts'
+import { sharedBoardEndpoints } from '../../api/shared-boards.ts'
+import { operationNamed } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
-import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
-import {
-  createBoard,
-  deleteBoard,
-  ensureBoard,
-  listBoardChoices,
-  restoreBoard,
-  updateBoard,
-} from '../../library/collections/boards.ts'
+import { setCover } from '../../library/collections/board-settings.ts'
+import { ensureBoard, listBoardChoices, restoreBoard } from '../../library/collections/boards.ts'
 import { MAX_PINS, pinFrame, pinFrames, repinFrames, requirePin, unpinFrames } from '../../library/collections/pins.ts'
 import { resaveFrames, savedAmong, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm } from '../actions.ts'
@@ -61,21 +57,19 @@ const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
 /** The part of a board that its owner sees. */
 const seenPart = { page: field.filled, arrange: field.flag }
 
-const NewBoard = z.object({ name: field.text })
 const Rename = z.object({ name: field.text, description: field.maybe })
 
 /** What people do with a board as a whole. */
-export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): void {
-  actions.action({ path: '/web/boards', who: 'pro', body: NewBoard }, async ({ visitor, body }) => {
-    const { id, name } = await createBoard(db, { accountId: visitor.account.id, name: body.name })
-    return { json: { board: { id, name } }, to: `/boards/${id}` }
-  })
-
-  actions.action({ path: '/web/boards/:id/rename', who: 'pro', body: Rename }, async (asked) => {
-    const { board } = await updateBoard(db, { ...boardOf(asked), ...asked.body })
-    const { id, name } = board
-    return { json: { board: { id, name } }, to: `/boards/${id}` }
-  })
+export function addBoardActions(actions: Actions, { db }: PageDeps): void {
+  const of = (id: string) => operationNamed([...boardEndpoints, ...sharedBoardEndpoints], id)
+  const created = { path: '/web/boards', of: of('createBoard'), body: z.object({ name: field.text }) }
+  actions.operation(created, (_, { board }: { board: { id: string } }) => `/boards/${board.id}`)
+  const toBoard = ({ param }: Asked) => `/boards/${param('id')}`
+  actions.operation({ path: '/web/boards/:id/rename', of: of('renameBoard'), body: Rename }, toBoard)
+  actions.operation({ path: '/web/boards/:id/share', of: of('shareBoard') }, (asked) => `${toBoard(asked)}?shared=1`)
+  actions.operation({ path: '/web/boards/:id/unshare', of: of('unshareBoard') }, toBoard)
+  const deleted = { path: '/web/boards/:id/delete', of: of('deleteBoard') }
+  actions.operation(deleted, ({ param }) => `/boards?deleted=${param('id')}`)
 
   const body = z.object({ cover: field.filled, ...seenPart })
   actions.action({ path: '/web/boards/:id/cover', who: 'pro', body }, async (asked) => {
@@ -84,25 +78,10 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
     return { json: { cover }, to: boardPath(asked.param('id'), { ...seen, ...(cover === null ? {} : { pin: cover }) }) }
   })
 
-  const whole = { who: 'person', price: 'heavy' } as const
-  actions.action({ ...whole, path: '/web/boards/:id/delete' }, async (asked) => {
-    const { name } = await deleteBoard(db, boardOf(asked))
-    return { json: { name }, to: `/boards?deleted=${asked.param('id')}` }
-  })
-
-  actions.action({ ...whole, path: '/web/boards/:id/delete/undo' }, async (asked) => {
+  const undo = { path: '/web/boards/:id/delete/undo', who: 'person', price: 'heavy' } as const
+  actions.action(undo, async (asked) => {
     await restoreBoard(db, boardOf(asked))
-    return { json: { ok: true }, to: `/boards/${asked.param('id')}` }
-  })
-
-  actions.action({ path: '/web/boards/:id/share', who: 'pro' }, async (asked) => {
-    const { token } = await shareBoard(db, boardOf(asked))
-    return { json: { url: `${publicUrl}/shared/${token}` }, to: `/boards/${asked.param('id')}?shared=1` }
-  })
-
-  actions.action({ path: '/web/boards/:id/unshare', who: 'person' }, async (asked) => {
-    await unshareBoard(db, boardOf(asked))
-    return { json: { ok: true }, to: `/boards/${asked.param('id')}` }
+    return { json: { ok: true }, to: toBoard(asked) }
   })
 }
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import { accountEndpoints } from '../../api/accounts.ts'
 import { AppError } from '../../errors.ts'
+import { operationNamed } from '../../http/endpoint.ts'
 import {
   type AccountOverview,
   findAccountByEmail,
   listAccountOverviews,
   parseEmail,
   setDisabled,
-  setPlan,
 } from '../../library/accounts/accounts.ts'
 import { createSignInCode } from '../../library/accounts/sessions.ts'
 import { endShare } from '../../library/collections/board-settings.ts'
@@ -26,8 +27,6 @@ const parameters = {
   page: { schema: z.coerce.number().int().min(1).max(100_000), description: `Page of ${PAGE} accounts.` },
 } as const satisfies Parameters
 
-const PlanForm = z.object({ plan: z.enum(PLANS) })
-
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
 export function addAccountPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
@@ -46,10 +45,9 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
     return { page: { title: 'Invitation', current: 'operator', modules: ['collections.js'], body: shown }, status: 201 }
   })
 
-  actions.action({ path: '/web/accounts/:id/plan', who: 'operator', body: PlanForm }, async ({ body, param }) => {
-    await setPlan(db, { accountId: param('id'), plan: body.plan })
-    return { json: body, to: '/operator/accounts' }
-  })
+  const setPlan = operationNamed(accountEndpoints, 'setAccountPlan')
+  const plan = { path: '/web/accounts/:id/plan', of: setPlan, body: z.object({ plan: field.text }) }
+  actions.operation(plan, () => '/operator/accounts')
 
   const access = {
     path: '/web/accounts/:id/disable',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { techniqueEndpoints } from '../../api/techniques.ts'
 import { toSlug } from '../../clean-text.ts'
-import { dismissSuggestion, listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
+import { operationNamed } from '../../http/endpoint.ts'
+import { listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
 import {
-  addTechnique,
   findTechniqueUsage,
   listTechniqueUsage,
   mergeTechnique,
@@ -10,7 +11,7 @@ import {
 } from '../../library/techniques/techniques.ts'
 import { loadVocabulary, requireSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters } from '../../parameters.ts'
-import { type Actions, field } from '../actions.ts'
+import { type Actions, type Asked, field } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { mergePage, type Pictures, techniquePage, techniquesPage } from './techniques-view.ts'
 
@@ -72,34 +73,25 @@ const Texts = z.object({
   recognise: field.filled,
   aliases: field.text.transform(namesOf),
 })
+const NewTechnique = Texts.extend({ slug: field.filled }).transform(({ slug, ...texts }) => {
+  return { ...texts, slug: slug ?? toSlug(texts.name) }
+})
 const Slug = z.object({ slug: field.text })
+const Retire = z.object({ retired: field.choice })
 const Merge = z.object({ into: field.text, sure: field.flag })
+
+const of = (id: string) => operationNamed(techniqueEndpoints, id)
+const toTechnique = (slug: string) => `/operator/techniques/${slug}`
 
 function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
-  const NewTechnique = Texts.extend({ slug: field.filled })
-  actions.action({ path: '/web/techniques', who, body: NewTechnique }, async ({ body: { slug: given, ...texts } }) => {
-    const { technique, adopted } = await addTechnique(db, { ...texts, slug: given ?? toSlug(texts.name) })
-    const { slug } = technique
-    return { json: { slug, adopted }, to: `/operator/techniques/${slug}` }
-  })
-
-  actions.action({ path: '/web/techniques/:slug/edit', who, body: Texts }, async ({ body, param }) => {
-    await updateTechnique(db, param('slug'), body)
-    return { json: { slug: param('slug') }, to: `/operator/techniques/${param('slug')}` }
-  })
-
-  actions.action({ path: '/web/techniques/:slug/rename', who, price: 'heavy', body: Slug }, async ({ body, param }) => {
-    const to = requireSlug(body.slug)
-    await updateTechnique(db, param('slug'), { slug: to })
-    return { json: { slug: to }, to: `/operator/techniques/${to}` }
-  })
-
-  const Retire = z.object({ retired: field.choice })
-  actions.action({ path: '/web/techniques/:slug/retire', who, body: Retire }, async ({ body, param }) => {
-    await updateTechnique(db, param('slug'), body)
-    return { json: body, to: `/operator/techniques/${param('slug')}` }
-  })
+  const [add, update] = [of('addTechnique'), of('updateTechnique')]
+  const toSlugGiven = ({ body }: { body: { slug: string } }) => toTechnique(body.slug)
+  const toSame = ({ param }: Asked) => toTechnique(param('slug'))
+  actions.operation({ path: '/web/techniques', of: add, body: NewTechnique }, toSlugGiven)
+  actions.operation({ path: '/web/techniques/:slug/edit', of: update, body: Texts }, toSame)
+  actions.operation({ path: '/web/techniques/:slug/rename', of: update, body: Slug }, toSlugGiven)
+  actions.operation({ path: '/web/techniques/:slug/retire', of: update, body: Retire }, toSame)
 
   actions.action(
     { path: '/web/techniques/:slug/merge', who, price: 'heavy', body: Merge },
@@ -115,10 +107,8 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
 
 function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
-  actions.action({ path: '/web/suggestions/:slug/dismiss', who }, async ({ param }) => {
-    await dismissSuggestion(db, param('slug'))
-    return { json: { ok: true }, to: `/operator/techniques?dismissed=${param('slug')}` }
-  })
+  const dismissed = { path: '/web/suggestions/:slug/dismiss', of: of('dismissTechniqueSuggestion') }
+  actions.operation(dismissed, ({ param }) => `/operator/techniques?dismissed=${param('slug')}`)
 
   actions.action({ path: '/web/suggestions/:slug/restore', who }, async ({ param }) => {
     await restoreSuggestion(db, param('slug'))
