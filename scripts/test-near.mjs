@@ -97,10 +97,7 @@ const HELD_BY = {
     ...['library/hidden-addresses', 'library/record-extraction', 'library/reextract', 'library/submit'],
     ...['library/uploads', 'library/video-files', 'library/video-status', 'mcp/add-videos'],
   ],
-  'src/library/webhooks': ['webhooks'],
   'src/workers': ['library', 'projections/search'],
-  'src/workers/webhook-lane.ts': ['webhooks'],
-  'src/workers/webhooks.ts': ['webhooks'],
 
   'src/views': ['contract/openapi', 'contract/spec-frames', 'contract/spec-reads', 'contract/typed-client'],
   'src/views/analytics.ts': ['accounts/analytics-api', 'mcp/report'],

@@ -221,8 +221,7 @@ const consumers = [
       path: '/api/events/consumers/:consumer/replay',
       tag: 'Operators',
       summary: 'Make a consumer handle events again, from a place in the log on',
-      description:
-        'It never goes forward, which would skip events. `webhooks` is refused: pause and resume one instead.',
+      description: 'It never goes forward, which would skip events.',
       body: ReplayBody,
       example: { from: '2026-11-20T08:00:00Z' },
       answer: z.strictObject({

@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
+import { DELIVERY_ERRORS, DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
 import { EVENT_TYPES } from '../events/catalogue.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { listDeliveries, loadDelivery, parseBefore, resendEvent, sendTest } from '../library/webhooks/deliveries.ts'
-import {
-  describeDelivery,
-  describeEndpoint,
-  describeEndpoints,
-  pauseEndpoint,
-  resumeEndpoint,
-} from '../library/webhooks/describe.ts'
+import { limitUpTo } from '../views/parameters.ts'
+import { OK, Ok } from '../views/resources.ts'
+import { listDeliveries, loadDelivery, resendEvent, sendTest } from '../webhooks/deliveries.ts'
+import { describeEndpoint, describeEndpoints } from '../webhooks/describe.ts'
 import {
   createEndpoint,
   deleteEndpoint,
@@ -20,10 +16,8 @@ import {
   OVERLAP_HOURS,
   rotateSecret,
   updateEndpoint,
-} from '../library/webhooks/endpoints.ts'
-import { limitUpTo } from '../views/parameters.ts'
-import { OK, Ok } from '../views/resources.ts'
-import { ERRORS } from '../webhooks/receiver.ts'
+} from '../webhooks/endpoints.ts'
+import { pauseEndpoint, resumeEndpoint } from '../webhooks/position.ts'
 import type { SecretsKeys } from '../webhooks/secrets.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
 
@@ -46,8 +40,8 @@ const Webhook = z
     state: z.enum(ENDPOINT_STATES),
     paused_because: z.enum(['operator', 'failures']).nullable(),
     old_secret_until: time.describe('Until then the secret before the last rotation signs too.'),
-    waiting: z.int().describe('Deliveries that are due or will be tried again.'),
-    cursor: z.string().describe('The position in the event log up to which deliveries are written.'),
+    waiting: z.int().describe('Events that are not sent yet or will be tried again, up to 100,000.'),
+    cursor: z.string().describe('Each event up to this position of the log was sent once at least.'),
     failures: z.int().describe('Failed attempts since the last success.'),
     failing_since: time,
     last_success_at: time,
@@ -69,7 +63,7 @@ const Delivery = z
         at: z.iso.datetime(),
         status: z.int().nullable(),
         latency_ms: z.int(),
-        error: z.enum(ERRORS).nullable(),
+        error: z.enum(DELIVERY_ERRORS).nullable(),
         answer: z.string().nullable().describe('The first kilobyte.'),
       }),
     ),
@@ -236,6 +230,8 @@ const running = [
       method: 'post',
       path: '/api/webhooks/:id/resume',
       summary: 'Send again: from where it stopped, from now, or from a place in the log',
+      description:
+        '`now` and a place also move a receiver that is active. What waits to be tried again is skipped then.',
       body: ResumeBody,
       bodyOptional: true,
       example: { from: 'stopped' },
@@ -257,7 +253,7 @@ const running = [
       status: 202,
     },
     async ({ db }: WebhookDeps, { params }) => ({
-      delivery: describeDelivery(await sendTest(db, params.id, new Date())),
+      delivery: await sendTest(db, params.id, new Date()),
     }),
   ),
 ]
@@ -284,9 +280,7 @@ const log = [
     },
     async ({ db }: WebhookDeps, { params, query }) => {
       const { state, after, limit = DELIVERIES.default } = query
-      const before = after === undefined ? undefined : parseBefore(after)
-      const { deliveries, next } = await listDeliveries(db, params.id, { state, before, limit })
-      return { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) }
+      return listDeliveries(db, params.id, { state, after, limit })
     },
   ),
   endpoint(
@@ -300,7 +294,7 @@ const log = [
       answer: z.strictObject({ delivery: Delivery }),
     },
     async ({ db }: WebhookDeps, { params }) => ({
-      delivery: describeDelivery(await loadDelivery(db, params.id, params.eventId)),
+      delivery: await loadDelivery(db, params.id, params.eventId),
     }),
   ),
   endpoint(
@@ -316,7 +310,7 @@ const log = [
       status: 202,
     },
     async ({ db }: WebhookDeps, { params, body }) => ({
-      delivery: describeDelivery(await resendEvent(db, params.id, body.event_id, new Date())),
+      delivery: await resendEvent(db, params.id, body.event_id, new Date()),
     }),
   ),
 ]

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { webhookEndpoints } from '../api/webhooks.ts'
-import { ALLOW_PRIVATE, encryptSecrets } from '../library/webhooks/endpoints.ts'
+import { ALLOW_PRIVATE, encryptSecrets } from '../webhooks/endpoints.ts'
 import { withContext } from './context.ts'
 import { CliError, EXIT } from './failure.ts'
 import { type Call, defineOperations } from './operations.ts'

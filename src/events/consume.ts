@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
-import pg from 'pg'
+import type pg from 'pg'
 import { type Db, type DbOrTx, isConnectionLoss, type Tx } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
+import { Fenced, followLog } from './follow.ts'
 import { readEvents, settleLog } from './read.ts'
-import { createOutage, createPoller, type Poller, recordOutage } from './waiting.ts'
+import { createOutage, type Poller, recordOutage } from './waiting.ts'
 
 /** What an event handler wants done in the same transaction that moves its checkpoint. */
 export type Commit = (tx: Tx) => Promise<void>
@@ -37,132 +38,74 @@ export interface RunningConsumer {
 const MAX_FAILURES = 10
 const DEFAULT_BATCH_SIZE = 500
 
-/** The lock lives on a connection of its own. The epoch fences out a predecessor that was only suspended. */
-interface Session {
-  client: pg.Client
-  epoch: number
-}
-
 /**
- * Waits for the consumer's lock, then reads the log on every NOTIFY and at every poll. Lost connections are reopened.
+ * Waits for the consumer's lock, then reads the log on every NOTIFY and at every poll. The lock lives on the connection
+ * that listens. The epoch fences out a predecessor that was only suspended.
  */
 export function startConsumer(
   { db, url, logger, pollMs = 1_000 }: { db: Db; url: string; logger: Logger; pollMs?: number },
   consumer: Consumer,
 ): RunningConsumer {
   const stop = new AbortController()
-  const log = logger.child({ consumer: consumer.name })
-  const poller = createPoller(stop.signal)
+  const { signal } = stop
+  const { name } = consumer
+  const log = logger.child({ consumer: name })
   const progress: Progress = { failures: 0, batchSize: consumer.batchSize ?? DEFAULT_BATCH_SIZE, suspects: 0 }
   const outage = createOutage()
-  let session: Session | undefined
-  const lose = (client: pg.Client) => {
-    if (session?.client === client) session = undefined
-    poller.wake()
-  }
-
-  async function endSession(): Promise<void> {
-    const ended = session
-    session = undefined
-    await ended?.client.end().catch(() => undefined)
-  }
-
-  /** Logs a failure. Returns the milliseconds to wait before the next attempt. */
-  function noteFailure(error: unknown): number {
-    const of = outageOf(consumer, error)
-    if (of === undefined) {
-      log.warn({ err: error }, 'consumer waits after a failure')
-      return Math.min(100 * 2 ** progress.failures, 5_000)
-    }
-    const attempt = outage.failed()
-    if (attempt.log) log.warn({ err: error, ...attempt.log }, 'consumer waits for the end of an outage')
-    void recordOutage(db, consumer.name, { of, ...attempt.soFar })
-    return attempt.pauseMs
-  }
-
-  async function begin(): Promise<void> {
-    session = await takeOver(consumer.name, url, poller, lose)
-    if (!session) return
-    try {
+  let epoch = 0
+  const follower = followLog({
+    ...{ url, pollMs, signal, name: `consumer ${name}` },
+    async begin(client) {
+      const taken = await takeOver(client, name)
+      if (taken === undefined) return false
+      epoch = taken
       if (await settleLog(db)) log.info('event log continues in another PostgreSQL cluster')
-    } catch (error) {
-      await endSession()
-      throw error
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!stop.signal.aborted) {
-      try {
-        if (!session) await begin()
-        if (!session) {
-          await poller.wait(pollMs)
-          poller.reset()
-          continue
-        }
-        poller.reset()
-        while (session && !stop.signal.aborted) {
-          const handled = await handleBatch({ db, consumer, log, signal: stop.signal, epoch: session.epoch }, progress)
-          const ended = outage.over()
-          if (ended) {
-            log.info(ended, 'consumer continues after an outage')
-            await recordOutage(db, consumer.name, null)
-          }
-          if (!handled) break
-        }
-        await poller.wait(pollMs)
-      } catch (error) {
-        if (stop.signal.aborted) break
-        if (error instanceof Fenced) await endSession()
-        await poller.pause(noteFailure(error))
+      return true
+    },
+    async step() {
+      const handled = await handleBatch({ db, consumer, log, signal, epoch }, progress)
+      const ended = outage.over()
+      if (ended) {
+        log.info(ended, 'consumer continues after an outage')
+        await recordOutage(db, name, null)
       }
-    }
-    await endSession()
-  }
-
-  const running = run()
+      return handled
+    },
+    failed(error) {
+      const of = outageOf(consumer, error)
+      if (of === undefined) {
+        log.warn({ err: error }, 'consumer waits after a failure')
+        return Math.min(100 * 2 ** progress.failures, 5_000)
+      }
+      const attempt = outage.failed()
+      if (attempt.log) log.warn({ err: error, ...attempt.log }, 'consumer waits for the end of an outage')
+      void recordOutage(db, name, { of, ...attempt.soFar })
+      return attempt.pauseMs
+    },
+  })
   return {
-    name: consumer.name,
-    active: () => session !== undefined,
-    drain: () => drain(db, consumer.name, poller),
+    ...{ name, active: follower.active },
+    drain: () => drain(db, name, follower.poller),
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await running
+      await follower.ended
     },
   }
 }
 
 /** Takes the lock and a new epoch. Undefined while another process holds the lock. */
-async function takeOver(
-  name: string,
-  url: string,
-  poller: Poller,
-  lose: (client: pg.Client) => void,
-): Promise<Session | undefined> {
-  const client = new pg.Client({ connectionString: url, application_name: `consumer ${name}` })
-  client.on('error', () => lose(client))
-  try {
-    await client.connect()
-    const { rows } = await client.query<{ taken: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-      [`consumer:${name}`],
-    )
-    if (!rows[0]?.taken) {
-      await client.end()
-      return undefined
-    }
-    client.on('notification', () => poller.wake())
-    await client.query('listen events')
-    const claimed = await client.query<{ epoch: string }>(
-      `insert into checkpoints (consumer, epoch) values ($1, 1)
-       on conflict (consumer) do update set epoch = checkpoints.epoch + 1, outage = null returning epoch`,
-      [name],
-    )
-    return { client, epoch: Number(claimed.rows[0]?.epoch) }
-  } catch (error) {
-    await client.end().catch(() => undefined)
-    throw error
-  }
+async function takeOver(client: pg.Client, name: string): Promise<number | undefined> {
+  const { rows } = await client.query<{ taken: boolean }>(
+    'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+    [`consumer:${name}`],
+  )
+  if (!rows[0]?.taken) return undefined
+  const claimed = await client.query<{ epoch: string }>(
+    `insert into checkpoints (consumer, epoch) values ($1, 1)
+     on conflict (consumer) do update set epoch = checkpoints.epoch + 1, outage = null returning epoch`,
+    [name],
+  )
+  return Number(claimed.rows[0]?.epoch)
 }
 
 /** How the reading goes on after failures. */
@@ -267,9 +210,6 @@ async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
 function outageOf(consumer: Consumer, error: unknown): string | undefined {
   return consumer.outageOf?.(error) ?? (isConnectionLoss(error) ? 'PostgreSQL' : undefined)
 }
-
-/** Another process has taken the consumer's lock and raised the epoch, or a replay has moved the checkpoint. */
-class Fenced extends Error {}
 
 export async function checkpointOf(db: DbOrTx, consumer: string): Promise<Cursor> {
   const { rows } = await db.execute<{ xid: string; seq: string }>(

@@ -72,12 +72,6 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
 }
 
 /**
- * The consumer whose effects outside must not happen twice. The others write what the rows and events say, however
- * often they see them.
- */
-const NOT_REPLAYED = 'webhooks'
-
-/**
  * Moves a consumer's checkpoint back, so that it handles the events behind `from` again. A batch that it is handling
  * does not count. Returns the number of events up to where it was.
  * @throws AppError invalid_request for an unknown consumer, and for a position that it has not reached
@@ -86,15 +80,11 @@ export async function replay(
   db: Db,
   { consumer, from }: { consumer: string; from: Cursor },
 ): Promise<{ was: Cursor; events: number }> {
-  if (consumer === NOT_REPLAYED) {
-    const instead = 'Pause one and resume it from a place: POST /api/webhooks/{id}/resume.'
-    throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
-  }
   return db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ consumer: string; xid: string; seq: string }>(
       sql`select consumer, xid::text as xid, seq from checkpoints order by consumer for update`,
     )
-    const known = rows.map((row) => row.consumer).filter((name) => name !== NOT_REPLAYED)
+    const known = rows.map((row) => row.consumer)
     const found = rows.find((row) => row.consumer === consumer)
     if (!found)
       throw invalid(

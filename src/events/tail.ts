@@ -1,12 +1,12 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
 import { type Cursor, type EventType, formatCursor, isLater, type StoredEvent } from './catalogue.ts'
 import { toCloudEvent } from './cloud-event.ts'
+import { followLog } from './follow.ts'
 import { findEnd, readEvents } from './read.ts'
-import { createOutage, createPoller, type Poller } from './waiting.ts'
+import { createOutage } from './waiting.ts'
 
 interface Following {
   /** Only later events. */
@@ -156,10 +156,9 @@ interface Reader {
   close(): Promise<void>
 }
 
-/** Reads the log from its end on, at every NOTIFY and at every poll. */
+/** Reads the log from its end on. */
 function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEvents }: ReaderOptions): Reader {
   const stop = new AbortController()
-  const poller = createPoller(stop.signal)
   const outage = createOutage()
   const bell = new EventEmitter().setMaxListeners(0)
   const heard = (what: 'started' | 'grown', signal: AbortSignal) =>
@@ -171,11 +170,17 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
   /** The positions before the first kept event, and of the last. */
   let base: Cursor | undefined
   let head: Cursor | undefined
-  let listener: pg.Client | undefined
 
   /** Reads what is new. False when there was nothing. */
   async function readOn(): Promise<boolean> {
-    const { events, next } = await readEvents(db, { after: head!, limit: READ })
+    if (!head) {
+      head = await findEnd(db)
+      base = head
+      bell.emit('started')
+    }
+    const { events, next } = await readEvents(db, { after: head, limit: READ })
+    const over = outage.over()
+    if (over) logger.info(over, 'event tail continues after an outage')
     if (events.length === 0) return false
     head = next
     kept.push(...events)
@@ -189,36 +194,14 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
     return true
   }
 
-  async function run(): Promise<void> {
-    let waitMs = pollMs
-    while (!stop.signal.aborted) {
-      try {
-        listener ??= await listen(url, poller, (lost) => {
-          if (listener === lost) listener = undefined
-        })
-        if (poller.reset()) waitMs = Math.min(AFTER_NOTIFY_MS, pollMs)
-        if (!head) {
-          head = await findEnd(db)
-          base = head
-          bell.emit('started')
-        }
-        while (await readOn()) if (stop.signal.aborted) break
-        const over = outage.over()
-        if (over) logger.info(over, 'event tail continues after an outage')
-        await poller.wait(waitMs)
-        // An older transaction may hide an event for a moment after its NOTIFY.
-        waitMs = Math.min(2 * waitMs, pollMs)
-      } catch (error) {
-        if (stop.signal.aborted) break
-        const { log, pauseMs } = outage.failed()
-        if (log) logger.warn({ err: error, ...log }, 'event tail waits for the database')
-        await poller.pause(pauseMs)
-      }
-    }
-    await listener?.end().catch(() => undefined)
-  }
-
-  const running = run()
+  const { ended } = followLog({
+    ...{ url, pollMs, signal: stop.signal, name: 'event tail', step: readOn },
+    failed(error) {
+      const { log, pauseMs } = outage.failed()
+      if (log) logger.warn({ err: error, ...log }, 'event tail waits for the database')
+      return pauseMs
+    },
+  })
   return {
     window: {
       get head() {
@@ -236,28 +219,7 @@ function startReader({ db, url, logger, pollMs = 1_000, windowSize = 2_000, onEv
     },
     close() {
       stop.abort()
-      return running
+      return ended
     },
-  }
-}
-
-const AFTER_NOTIFY_MS = 25
-
-/** A connection that wakes the poller at every NOTIFY of the log, and when it is lost. */
-async function listen(url: string, poller: Poller, lose: (client: pg.Client) => void): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, application_name: 'event tail' })
-  client.on('error', () => undefined)
-  client.on('end', () => {
-    lose(client)
-    poller.wake()
-  })
-  client.on('notification', () => poller.wake())
-  try {
-    await client.connect()
-    await client.query('listen events')
-    return client
-  } catch (error) {
-    await client.end().catch(() => undefined)
-    throw error
   }
 }

@@ -16,7 +16,7 @@ export const STEPS = [
 ] as const
 /** The steps of backups and restores: once for each table and each image. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
-type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
+type WebhookStep = 'webhook-sent' | 'webhook-recorded'
 type Step = (typeof STEPS)[number] | CopyStep | WebhookStep
 
 export type FaultPoint = (step: Step) => void

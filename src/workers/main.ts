@@ -16,6 +16,7 @@ import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type RunningWorker, startWorker } from '../queue/work.ts'
 import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
+import { openWebhooks } from '../webhooks/send.ts'
 import { openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
@@ -24,7 +25,6 @@ import { createHandlers, scratchRootOf } from './handlers.ts'
 import { openWorkerMetrics } from './metrics.ts'
 import { startPeriodicTasks } from './periodic.ts'
 import { openProjection } from './projection.ts'
-import { openWebhooks } from './webhooks.ts'
 
 export interface WorkerOptions {
   config: Config
@@ -83,12 +83,11 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   )
 
   const projection = roles.includes('events') ? await openProjection(deps) : undefined
-  const sending = { db, config, logger, faultPoint: tellStep, pollMs: options.pollMs }
-  const webhooks = projection && openWebhooks(sending)
-  const consumers = [
-    ...(projection ? [dispatchConsumer(deps), ...projection.consumers] : []),
-    ...(webhooks ? [webhooks.consumer] : []),
-  ].map((consumer) => startConsumer({ db, url: databaseUrl, logger, pollMs: options.pollMs }, consumer))
+  const following = { db, url: databaseUrl, logger, pollMs: options.pollMs }
+  const webhooks = projection && openWebhooks({ ...following, config, faultPoint: tellStep })
+  const consumers = (projection ? [dispatchConsumer(deps), ...projection.consumers] : []).map((consumer) =>
+    startConsumer(following, consumer),
+  )
   const { reconcileMs = MINUTE / 2 } = options
   const periodic = projection && webhooks ? startPeriodicTasks({ ...deps, reconcileMs, projection, webhooks }) : []
 

@@ -5,11 +5,11 @@ import type { Db } from '../db/client.ts'
 import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { eventFamilies } from '../events/lag.ts'
 import { costsOf } from '../library/annotator/vision-spending.ts'
-import { countWebhooks } from '../library/webhooks/describe.ts'
 import { counter, type Family, gauge, openMetrics, openProcessMetrics, type Source } from '../metrics.ts'
 import { queueFamilies } from '../queue/job-counts.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { WorkOptions } from '../queue/work.ts'
+import { countWebhooks } from '../webhooks/describe.ts'
 
 export interface WorkerMetrics {
   text(): Promise<string>
@@ -59,7 +59,7 @@ async function libraryFamilies(db: Db): Promise<Family[]> {
 }
 
 async function webhookFamilies(db: Db): Promise<Family[]> {
-  const { attempts, endpoints } = await countWebhooks(db)
+  const { attempts, endpoints, lagSeconds } = await countWebhooks(db)
   const samples = (name: string, counts: Record<string, number>) =>
     Object.entries(counts).map(([key, value]) => ({ labels: { [name]: key }, value }))
   return [
@@ -69,6 +69,11 @@ async function webhookFamilies(db: Db): Promise<Family[]> {
       samples('outcome', attempts),
     ),
     gauge('frames_webhook_endpoints', 'Webhook receivers by state.', samples('state', endpoints)),
+    gauge(
+      'frames_webhook_lag_seconds',
+      'Age of the oldest event that an active receiver was not sent yet; 0 without one.',
+      [{ value: lagSeconds }],
+    ),
   ]
 }
 

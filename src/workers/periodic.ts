@@ -6,10 +6,10 @@ import { checkFiles, freeUnfinished } from '../library/videos/storage.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { recountAnalytics } from '../projections/analytics.ts'
+import type { Webhooks } from '../webhooks/send.ts'
 import { type ReconcileDeps, reconcileJobs } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 import type { OpenProjection } from './projection.ts'
-import type { Webhooks } from './webhooks.ts'
 
 const MINUTE = 60_000
 /** How often new events are counted. `restAfter` makes it less often on a day of a million events. */
@@ -42,6 +42,7 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
       await deleteExpired(db)
       await freeUnfinished(store)
     }),
+    repeatEvery(MINUTE, 'move idle webhooks on', logger, () => webhooks.passOtherTypes()),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async (signal) => {

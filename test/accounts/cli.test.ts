@@ -110,7 +110,6 @@ test.each<[command: string, code: number, says: string]>([
   ['events export --from 99999999.9', 2, 'the log does not hold this event. Go on from '],
   ['events export --types frame.eaten', 2, 'is not an event type. Use frame.saved,'],
   ['events replay nobody --from 0.0', 2, 'there is no nobody. Use one of'],
-  ['events replay webhooks --from 0.0', 2, 'would send everything again'],
   ['events dead retry', 2, 'Name the events, or give --all'],
   ['events dead show x', 1, 'No such dead event. frames events dead lists those'],
   ['add', 2, 'Name at least one file or URL'],

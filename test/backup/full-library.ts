@@ -20,11 +20,11 @@ import { recordAnnotations } from '../../src/library/frames/record-annotations.t
 import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, updateTechnique } from '../../src/library/techniques/techniques.ts'
-import { resendEvent } from '../../src/library/webhooks/deliveries.ts'
-import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
-import { openWebhooks } from '../../src/workers/webhooks.ts'
+import { resendEvent } from '../../src/webhooks/deliveries.ts'
+import { createEndpoint } from '../../src/webhooks/endpoints.ts'
+import { openWebhooks } from '../../src/webhooks/send.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, status } from '../support/webhook-receiver.ts'
@@ -131,7 +131,9 @@ async function failForGood(db: Db): Promise<FullLibrary['dead']> {
   await resendEvent(db, endpoint.id, eventId, now)
   const config = { publicUrl: 'http://frames.test', webhookAllowPrivate: true, secretsKeys: [] }
   const logger = pino({ level: 'silent' })
-  const sending = openWebhooks({ db, config, logger, faultPoint: () => undefined, clock: () => now, random: () => 0.5 })
+  const { connectionString: url = '' } = db.$client.options
+  const steps = { faultPoint: () => undefined, clock: () => now, random: () => 0.5 }
+  const sending = openWebhooks({ db, url, config, logger, ...steps })
   for (let tries = 0; tries < 10; tries++) {
     await sending.drain()
     now = new Date(now.getTime() + 2 * DAY)

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { SETTINGS } from '../../src/config.ts'
+import { DELIVERY_ERRORS } from '../../src/db/schema/webhooks.ts'
 import { EVENTS } from '../../src/events/catalogue.ts'
 import { STATUS } from '../../src/http/problem.ts'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
@@ -12,7 +13,6 @@ import { filterArguments } from '../../src/mcp/tools/library.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 import { ATTRIBUTES } from '../../src/vocabulary.ts'
-import { ERRORS } from '../../src/webhooks/receiver.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -71,7 +71,7 @@ test('compose hands every setting on to API and worker', () => {
 
 test('the page of webhooks explains each error of a delivery', () => {
   const rows = /^\| Error class .+?\n\n/ms.exec(read('docs/webhooks.md'))![0]
-  expect([...rows.matchAll(/`(\w+)`/g)].map(([, name]) => name).toSorted()).toEqual(ERRORS.toSorted())
+  expect([...rows.matchAll(/`(\w+)`/g)].map(([, name]) => name).toSorted()).toEqual(DELIVERY_ERRORS.toSorted())
 })
 
 test('an address that the documents name is named with each of its methods', () => {

@@ -107,6 +107,7 @@ test('the worker tells of queues, consumers, webhooks and the model', async () =
   expect(sampleOf('frames_event_unread', { consumer: 'search' })).toBeGreaterThanOrEqual(0)
   expect(sampleOf('frames_event_lag_seconds', { consumer: 'analytics' })).toBeGreaterThanOrEqual(0)
   expect(sampleOf('frames_webhook_endpoints', { state: 'paused' })).toBe(0)
+  expect(sampleOf('frames_webhook_lag_seconds')).toBe(0)
   expect(sampleOf('frames_webhook_attempts_total', { outcome: 'delivered' })).toBe(0)
   expect(sampleOf('frames_model_cost_dollars_total')).toBe(0)
   expect(sampleOf('frames_videos', { status: 'ready' })).toBeGreaterThan(0)

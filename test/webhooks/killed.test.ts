@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { startLocalRedis } from '../../src/local/redis.ts'
 import { type Library, launchWorker, type WorkerProcess } from '../faults/support.ts'
 import { until } from '../support/until.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -17,7 +15,7 @@ beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'frames-webhooks-'))
   stage = await openStage()
   // The workers of these tests are processes.
-  await stage.worker.stop()
+  await stage.worker.stop(5_000)
   receiver = await openWebhookReceiver()
 })
 afterEach(async () => {
@@ -39,13 +37,7 @@ const allDelivered = async (id: string, count: number) => {
 test('a worker killed at each step loses no event; only what was not yet recorded comes twice', async () => {
   const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
   const written: string[] = []
-  for (const step of [
-    'webhook-written:1',
-    'webhook-sent:1',
-    'webhook-sent:7',
-    'webhook-recorded:1',
-    'webhook-recorded:5',
-  ]) {
+  for (const step of ['webhook-sent:1', 'webhook-sent:7', 'webhook-recorded:1', 'webhook-recorded:5']) {
     written.push(...(await stage.write(12)))
     // Another process would wait for the lease of the dead one to run out.
     await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
@@ -71,25 +63,4 @@ test('a worker killed in the middle of many deliveries is followed by another on
   worker = launchWorker(libraryOf())
   await until(() => allDelivered(id, 300))
   expect(new Set(subjects())).toEqual(new Set(written))
-})
-
-test('Redis wiped between failure and retry changes nothing: the event arrives', async () => {
-  const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
-  const wipe = new Redis(redis.url)
-  try {
-    receiver.answer((_, response, n) => response.writeHead(n <= 3 ? 503 : 204).end())
-    const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
-    worker = launchWorker({ ...libraryOf(), redisUrl: redis.url })
-    const written = await stage.write(3)
-    await until(() => receiver.received.length >= 3)
-    await wipe.flushall()
-    await until(() => allDelivered(id, 3))
-    expect(new Set(subjects())).toEqual(new Set(written))
-    expect(receiver.received).toHaveLength(6)
-  } finally {
-    worker?.child.kill('SIGTERM')
-    await worker?.ended
-    wipe.disconnect()
-    await redis.stop()
-  }
 })

@@ -52,7 +52,7 @@ test('a receiver that answers nothing in time failed, and so did one that drips 
   await stage.write(1)
   await stage.settle()
   expect(await lastAttempt(id)).toMatchObject({ status: null, error: 'timeout', answer: null })
-  expect((await lastAttempt(id)).latencyMs).toBeGreaterThanOrEqual(390)
+  expect((await lastAttempt(id)).latency_ms).toBeGreaterThanOrEqual(390)
   const dripping = await rawReceiver((socket) => {
     const bytes = [...'HTTP/1.1 200 OK\r\nX-Slow: '.padEnd(5_000, 'x')]
     const timer = setInterval(() => socket.write(bytes.shift() ?? 'x'), 20)

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
 import { beforeEach, expect, test } from 'vitest'
-import { secretKeysOf } from '../../src/library/webhooks/describe.ts'
-import { encryptSecrets, rotateSecret } from '../../src/library/webhooks/endpoints.ts'
+import { secretKeysOf } from '../../src/webhooks/describe.ts'
+import { encryptSecrets, rotateSecret } from '../../src/webhooks/endpoints.ts'
 import { keyIdOf, openSigner } from '../../src/webhooks/secrets.ts'
 import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts'
-import { type Stage, useStage, type Worker } from './support.ts'
+import { type Stage, useStage } from './support.ts'
 
 let stage: Stage
 let receiver: WebhookReceiver
@@ -35,9 +35,9 @@ async function storedText(): Promise<string> {
 
 /** One event, sent by a worker with these keys. Undefined when it was not sent. */
 async function sendWith(secretsKeys: readonly Buffer[]): Promise<Received | undefined> {
-  await stage.worker.stop()
+  await stage.worker.stop(5_000)
   stage.secretsKeys = secretsKeys
-  stage.worker = await stage.open()
+  stage.worker = stage.open()
   receiver.received.length = 0
   await stage.write(1)
   await stage.settle()
@@ -116,14 +116,13 @@ test.each([
   stage.secretsKeys = [KEY]
   const { id, secret } = await create()
   const lines: { msg: string; level: number; endpoint?: string; err?: { message: string } }[] = []
-  await stage.worker.stop()
+  await stage.worker.stop(5_000)
   stage.secretsKeys = keys
   const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  const worker: Worker = await stage.open({ logger })
+  const worker = stage.open({ logger })
   await stage.write(1)
-  await worker.consumer.drain()
-  await worker.webhooks.drain()
-  await worker.stop()
+  await worker.drain()
+  await worker.stop(5_000)
   expect(receiver.received).toHaveLength(0)
   const said = lines.find(({ msg }) => msg === 'webhook waits: its secret cannot be decrypted')
   expect(said).toMatchObject({ level: 50, endpoint: id, err: { message: expect.stringContaining(keyIdOf(KEY)) } })
@@ -132,7 +131,7 @@ test.each([
   // The lease of the worker that gave up has to end first.
   await endLeases()
   stage.secretsKeys = [KEY]
-  stage.worker = await stage.open()
+  stage.worker = stage.open()
   await stage.settle()
   expect(receiver.received.map((message) => fits(secret, message))).toEqual([true])
 })
@@ -140,18 +139,17 @@ test.each([
 test('a missing key is one line for each endpoint, and one with a count about once an hour', async () => {
   stage.secretsKeys = [KEY]
   const endpoints = [(await create()).id, (await create()).id]
-  await stage.worker.stop()
+  await stage.worker.stop(5_000)
   stage.secretsKeys = []
   const lines: { level: number; endpoint: string; attempts: number }[] = []
   const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  const worker = await stage.open({ logger })
+  const worker = stage.open({ logger })
   await stage.write(1)
-  await worker.consumer.drain()
   for (let attempt = 0; attempt < 125; attempt++) {
     await endLeases()
-    await worker.webhooks.drain()
+    await worker.drain()
   }
-  await worker.stop()
+  await worker.stop(5_000)
   for (const id of endpoints)
     expect(lines.filter(({ endpoint }) => endpoint === id).map(({ attempts }) => attempts)).toEqual([1, 121])
 })

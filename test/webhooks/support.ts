@@ -1,16 +1,10 @@
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { appendEvents } from '../../src/events/append.ts'
-import { type RunningConsumer, startConsumer } from '../../src/events/consume.ts'
-import { listDeliveries } from '../../src/library/webhooks/deliveries.ts'
-import { resumeEndpoint } from '../../src/library/webhooks/describe.ts'
-import {
-  createEndpoint,
-  type EndpointFields,
-  type EndpointRow,
-  loadEndpoint,
-} from '../../src/library/webhooks/endpoints.ts'
-import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
+import { listDeliveries } from '../../src/webhooks/deliveries.ts'
+import { createEndpoint, type EndpointFields, type EndpointRow, loadEndpoint } from '../../src/webhooks/endpoints.ts'
+import { resumeEndpoint } from '../../src/webhooks/position.ts'
+import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/webhooks/send.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -31,19 +25,13 @@ export interface Stage {
   /** Appends events, in one transaction each thousand, and returns when readers may see them. */
   write(count: number, type?: 'key.revoked' | 'account.plan_changed'): Promise<string[]>
   /** A worker's webhooks. The first one is open already. */
-  open(options?: Partial<WebhookOptions>): Promise<Worker>
-  worker: Worker
-  /** Writes deliveries of all events and sends what is due. */
+  open(options?: Partial<WebhookOptions>): Webhooks
+  worker: Webhooks
+  /** Sends every event and what is due. */
   settle(): Promise<void>
   resume(id: string, from?: string): Promise<EndpointRow>
   deliveries(id: string): ReturnType<typeof deliveriesOf>
   [Symbol.asyncDispose](): Promise<void>
-}
-
-export interface Worker {
-  webhooks: Webhooks
-  consumer: RunningConsumer
-  stop(): Promise<void>
 }
 
 const deliveriesOf = async (stores: Stores, id: string) =>
@@ -52,10 +40,11 @@ const deliveriesOf = async (stores: Stores, id: string) =>
 /** A record with webhooks of one worker, whose time stands still until the test moves it. */
 export async function openStage(options: Partial<WebhookOptions> = {}): Promise<Stage> {
   const stores = await openStores()
-  const workers: Worker[] = []
-  async function open(more: Partial<WebhookOptions> = {}): Promise<Worker> {
-    const webhooks = openWebhooks({
+  const workers: Webhooks[] = []
+  function open(more: Partial<WebhookOptions> = {}): Webhooks {
+    const worker = openWebhooks({
       db: stores.db,
+      url: stores.databaseUrl,
       config: {
         publicUrl: PUBLIC_URL,
         webhookAllowPrivate: true,
@@ -69,15 +58,6 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
       ...options,
       ...more,
     })
-    const consumer = startConsumer({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }, webhooks.consumer)
-    const worker = {
-      webhooks,
-      consumer,
-      async stop() {
-        await webhooks.stop(5_000)
-        await consumer[Symbol.asyncDispose]()
-      },
-    }
     workers.push(worker)
     return worker
   }
@@ -109,20 +89,17 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
       return subjects
     },
     open,
-    worker: undefined as unknown as Worker,
-    async settle() {
-      await stage.worker.consumer.drain()
-      await stage.worker.webhooks.drain()
-    },
+    worker: undefined as unknown as Webhooks,
+    settle: () => stage.worker.drain(),
     resume: (id, from = 'stopped') => resumeEndpoint(stores.db, id, from, stage.now),
     deliveries: (id) => deliveriesOf(stores, id),
     async [Symbol.asyncDispose]() {
-      for (const worker of workers) await worker.stop()
+      for (const worker of workers) await worker.stop(5_000)
       await stores[Symbol.asyncDispose]()
     },
   }
   let written = 0
-  stage.worker = await open()
+  stage.worker = open()
   return stage
 }
 

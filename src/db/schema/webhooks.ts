@@ -1,23 +1,26 @@
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  smallint,
-  text,
-  unique,
-  uuid,
-} from 'drizzle-orm/pg-core'
+import { bigint, check, index, integer, jsonb, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { at, oneOf, xid8 } from './columns.ts'
 
 export const ENDPOINT_STATES = ['active', 'paused', 'gone'] as const
 export const DELIVERY_STATES = ['waiting', 'delivered', 'failed', 'skipped'] as const
 export type EndpointState = (typeof ENDPOINT_STATES)[number]
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+/** Why an attempt failed. The list is closed: metrics and the delivery log name these. */
+export const DELIVERY_ERRORS = [
+  'timeout',
+  'refused_address',
+  'name_not_found',
+  'connection_failed',
+  'connection_closed',
+  'tls',
+  'bad_answer',
+  'redirect',
+  'status',
+  'gone',
+] as const
+export type DeliveryError = (typeof DELIVERY_ERRORS)[number]
 
 /** Receivers of events. */
 export const webhookEndpoints = pgTable(
@@ -35,27 +38,40 @@ export const webhookEndpoints = pgTable(
     /** Signs beside the new one until then. */
     oldSecret: text('old_secret'),
     oldSecretUntil: at('old_secret_until'),
-    /** Deliveries are written by the consumer of the log. Otherwise they are written from the position on. */
-    following: boolean().notNull().default(true),
-    /** No event at or before this position of the log is written for it again by itself. */
+    /** The checkpoint: each event of its types up to here was delivered or has a delivery. */
     xid: xid8().notNull(),
     seq: bigint({ mode: 'number' }).notNull(),
+    /** Raised when somebody sets the checkpoint: what was read from the log before does not count any more. */
+    epoch: integer().notNull().default(0),
     /** Failed attempts since the last success, and the time of the first. */
     failures: integer().notNull().default(0),
     failingSince: at('failing_since'),
     lastSuccessAt: at('last_success_at'),
     /** The receiver asked for no requests until then (`Retry-After`). */
     heldUntil: at('held_until'),
-    /** The process that raised the epoch last sends, until the lease ends. */
+    /** One process sends, until the lease ends. Each lease has an id of its own. */
+    lease: uuid(),
     leaseUntil: at('lease_until'),
-    leaseEpoch: bigint('lease_epoch', { mode: 'number' }).notNull().default(0),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
   () => [check('webhook_endpoints_state', oneOf('state', ENDPOINT_STATES))],
 )
 
-/** One event for one endpoint. */
+/** What became of an attempt, as HTTP and the command line show it. */
+export interface AttemptEntry {
+  at: string
+  /** The HTTP status; null when none came. */
+  status: number | null
+  /** Milliseconds to the head of the answer, or to the failure. */
+  latency_ms: number
+  /** The class of the failure; null for a success. */
+  error: DeliveryError | null
+  /** The first kilobyte. */
+  answer: string | null
+}
+
+/** An event that was sent to an endpoint, or that somebody asked to be sent. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
@@ -64,19 +80,18 @@ export const webhookDeliveries = pgTable(
       .notNull()
       .references(() => webhookEndpoints.id, { onDelete: 'cascade' }),
     eventId: uuid('event_id').notNull(),
-    /** The event's position in the log. Null for a test event, which is in no log. */
-    xid: xid8(),
-    seq: bigint({ mode: 'number' }),
     type: text().notNull(),
-    /** The body of a test event. */
+    /** A test event, which is in no log. */
     test: jsonb().$type<Record<string, unknown>>(),
     state: text().$type<DeliveryState>().notNull().default('waiting'),
-    /** Failed attempts of this round. Sending again begins a new round. */
+    /** Failed attempts since the event was last read from the log, resent or resumed. */
     tries: smallint().notNull().default(0),
-    round: integer().notNull().default(0),
-    nextAt: at('next_at').notNull(),
+    /** When it is tried again; null when it is over. */
+    nextAt: at('next_at'),
     createdAt: at('created_at').notNull().defaultNow(),
     finishedAt: at('finished_at'),
+    /** Every attempt, the newest last; of those that somebody asked for again and again, the last ones. */
+    attempts: jsonb().$type<AttemptEntry[]>().notNull().default([]),
   },
   (t) => [
     unique('webhook_deliveries_event').on(t.endpointId, t.eventId),
@@ -85,27 +100,6 @@ export const webhookDeliveries = pgTable(
     index('webhook_deliveries_finished_idx').on(t.finishedAt).where(sql`finished_at is not null`),
     check('webhook_deliveries_state', oneOf('state', DELIVERY_STATES)),
   ],
-)
-
-/** What a receiver answered. */
-export const webhookAttempts = pgTable(
-  'webhook_attempts',
-  {
-    id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    deliveryId: bigint('delivery_id', { mode: 'number' })
-      .notNull()
-      .references(() => webhookDeliveries.id, { onDelete: 'cascade' }),
-    at: at('at').notNull(),
-    /** The HTTP status; null when none came. */
-    status: smallint(),
-    /** Milliseconds to the head of the answer, or to the failure. */
-    latencyMs: integer('latency_ms').notNull(),
-    /** The class of the failure; null for a success. */
-    error: text(),
-    /** The first kilobyte. */
-    answer: text(),
-  },
-  (t) => [index('webhook_attempts_delivery_idx').on(t.deliveryId, t.id), index('webhook_attempts_at_idx').on(t.at)],
 )
 
 /** Number of attempts ever made, by outcome: the class of the failure, or `delivered`. */

@@ -1,19 +1,14 @@
 import { desc, eq, sql } from 'drizzle-orm'
-import { cleanText } from '../../clean-text.ts'
-import type { Db, DbOrTx, Tx } from '../../db/client.ts'
-import { webhookEndpoints } from '../../db/schema/webhooks.ts'
-import { AppError, invalid, MediaError, notFound } from '../../errors.ts'
-import type { EventType } from '../../events/catalogue.ts'
-import { findEnd } from '../../events/read.ts'
-import { checkUrl } from '../../outbound/checked-url.ts'
-import {
-  createSecret,
-  openCipher,
-  type SecretCipher,
-  type SecretsKeys,
-  UndecryptableSecret,
-} from '../../webhooks/secrets.ts'
-import { isId, randomId } from '../ids.ts'
+import { cleanText } from '../clean-text.ts'
+import type { Db, DbOrTx, Tx } from '../db/client.ts'
+import { webhookEndpoints } from '../db/schema/webhooks.ts'
+import { AppError, invalid, MediaError, notFound } from '../errors.ts'
+import type { EventType } from '../events/catalogue.ts'
+import { findEnd } from '../events/read.ts'
+import { isId, randomId } from '../library/ids.ts'
+import { checkUrl } from '../outbound/checked-url.ts'
+import { passOtherTypes } from './leases.ts'
+import { createSecret, openCipher, type SecretCipher, type SecretsKeys, UndecryptableSecret } from './secrets.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
@@ -78,7 +73,7 @@ export async function lockEndpoint(tx: Tx, id: string): Promise<EndpointRow> {
   return row
 }
 
-/** Changes the given fields. Waiting deliveries go to the new address; new types apply to new events. */
+/** Changes the given fields. What waits goes to the new address; new types apply to events that were not read yet. */
 export async function updateEndpoint(
   db: Db,
   id: string,
@@ -88,6 +83,7 @@ export async function updateEndpoint(
   const columns = toColumns(given, allowPrivate)
   return db.transaction(async (tx) => {
     await lockEndpoint(tx, id)
+    if (columns.types !== undefined) await passOtherTypes(tx, id)
     return setColumns(tx, id, columns)
   })
 }

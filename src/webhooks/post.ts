@@ -1,4 +1,5 @@
 import { cleanLines } from '../clean-text.ts'
+import type { DeliveryError } from '../db/schema/webhooks.ts'
 import { MediaError } from '../errors.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import { checkUrl } from '../outbound/checked-url.ts'
@@ -137,18 +138,3 @@ function errorOf(error: unknown): DeliveryError {
   }
   return 'connection_failed'
 }
-
-/** Why an attempt failed. The list is closed: metrics and the delivery log name these. */
-export const ERRORS = [
-  'timeout',
-  'refused_address',
-  'name_not_found',
-  'connection_failed',
-  'connection_closed',
-  'tls',
-  'bad_answer',
-  'redirect',
-  'status',
-  'gone',
-] as const
-export type DeliveryError = (typeof ERRORS)[number]
