@@ -1,10 +1,10 @@
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { frames } from '../src/db/schema/frames.ts'
-import { rebuildMirror } from '../src/projections/search/mirror.ts'
+import { copyToMeilisearch } from '../src/projections/search/copy.ts'
 import { rebuildSearch } from '../src/projections/search/rebuild.ts'
 import type { LibrarySearch } from '../src/search/library-search.ts'
-import { mirrorState } from '../src/search/meilisearch/client.ts'
+import { replicaState } from '../src/search/meilisearch/client.ts'
 import { openMeiliSearch } from '../src/search/meilisearch/search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openSearch } from '../src/search/open-search.ts'
@@ -148,11 +148,11 @@ function openJudge(db: Db, note: Note): (kind: Score['kind'], judged: readonly J
   if (options)
     engines.meilisearch = openSearch({
       reads,
-      replica: openMeiliSearch({ ...options, ...reads, mirror: () => mirrorState(db), timeoutMs: 30_000 }),
+      replica: openMeiliSearch({ ...options, ...reads, state: () => replicaState(db), timeoutMs: 30_000 }),
     })
   return async (kind, judged) => {
     await rebuildSearch({ db, deepLink: () => null })
-    if (sink) await rebuildMirror({ db, sink })
+    if (sink) await copyToMeilisearch({ db, sink }, { whole: true })
     for (const [name, search] of Object.entries(engines)) {
       for (const { q, wanted } of judged) {
         const { frames: hits } = await search.search({ q, limit: 20 })

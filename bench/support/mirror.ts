@@ -1,5 +1,5 @@
 import type { Db } from '../../src/db/client.ts'
-import { rebuildMirror } from '../../src/projections/search/mirror.ts'
+import { copyToMeilisearch } from '../../src/projections/search/copy.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 
 /** Names the indexes of benches. */
@@ -14,7 +14,7 @@ export async function openMirror(db: Db): Promise<Mirror | undefined> {
   const { MEILI_URL: url, MEILI_KEY: key } = process.env
   if (!url || !key) return undefined
   const sink = openMeiliSink({ url, key, prefix: BENCH_PREFIX })
-  await rebuildMirror({ db, sink })
+  await copyToMeilisearch({ db, sink }, { whole: true })
   return {
     meili: { url, key },
     async [Symbol.asyncDispose]() {

@@ -47,10 +47,12 @@ CREATE TABLE read_models (
   engine text PRIMARY KEY,
   generation uuid NOT NULL DEFAULT gen_random_uuid(),
   version bigint NOT NULL DEFAULT 0,
-  -- A mirror that must not be asked: its index is missing, emptied or of older settings.
+  -- A replica that must not be asked: its index is missing, emptied or of older settings.
   ready boolean NOT NULL DEFAULT true,
   -- How its words were cut (WORDS_VERSION): what was cut otherwise is written anew when the workers start.
-  words integer NOT NULL DEFAULT 1
+  words integer NOT NULL DEFAULT 1,
+  -- What its copying waits for, beside the outages of consumers in checkpoints.
+  outage jsonb
 );
 --> statement-breakpoint
 INSERT INTO read_models (engine) VALUES ('postgres');
@@ -76,7 +78,7 @@ CREATE FUNCTION create_read_model(target text) RETURNS void LANGUAGE plpgsql SET
 BEGIN
   EXECUTE format('CREATE SCHEMA %I', target);
   PERFORM set_config('search_path', quote_ident(target) || ', public', true);
-  -- What readers get, whole. A removed document stays as a row without one, so that a mirror can follow by version.
+  -- What readers get, whole. A removed document stays as a row without one, so that a replica can follow by version.
   CREATE TABLE documents (
     kind text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -130,43 +132,48 @@ BEGIN
   );
 END $$;
 --> statement-breakpoint
-CREATE FUNCTION index_read_model(target text) RETURNS void LANGUAGE plpgsql SET search_path = public AS $$
-BEGIN
-  PERFORM set_config('search_path', quote_ident(target) || ', public', true);
-  CREATE INDEX documents_version_idx ON documents (version);
-  -- A page of the wall deep behind a broad filter walks this index. With the attributes in it, the walk reads no
-  -- frame.
-  CREATE INDEX frames_newest_idx ON frames (added_ms DESC, video_id, t_ms)
-    INCLUDE (id, subject, surface, shot, technique, zone, tone, kind, author, platform);
-  CREATE INDEX frames_video_idx ON frames (video_id, t_ms);
-  CREATE INDEX frames_video_strength_idx ON frames (video_id, strength DESC, id);
-  CREATE INDEX frames_strength_idx ON frames (strength DESC, id);
-  CREATE INDEX frames_author_idx ON frames (author, added_ms DESC, video_id, t_ms);
-  CREATE INDEX frames_technique_idx ON frames (technique, added_ms DESC, video_id, t_ms);
-  CREATE INDEX frames_author_strength_idx ON frames (author, strength DESC, id);
-  CREATE INDEX frames_technique_strength_idx ON frames (technique, strength DESC, id);
-  CREATE INDEX frames_subject_idx ON frames (subject);
-  CREATE INDEX frames_surface_idx ON frames (surface);
-  CREATE INDEX frames_shot_idx ON frames (shot);
-  CREATE INDEX frames_zone_idx ON frames (zone);
-  CREATE INDEX frames_tone_idx ON frames (tone);
-  CREATE INDEX frames_kind_idx ON frames (kind);
-  CREATE INDEX frames_platform_idx ON frames (platform);
-  CREATE INDEX frames_words_idx ON frames USING gin (words) WITH (gin_pending_list_limit = 512);
-  CREATE INDEX frames_alike_idx ON frames
-    USING gin (colors, alike_keys(phash, subject, surface, shot, technique, tone)) WITH (gin_pending_list_limit = 512);
-  CREATE INDEX entries_newest_idx ON entries (kind, added_ms DESC, id);
-  CREATE INDEX entries_name_idx ON entries (kind, name, id);
-  CREATE INDEX entries_strength_idx ON entries (kind, strength DESC, id);
-  CREATE INDEX entries_author_idx ON entries (author) WHERE author IS NOT NULL;
-  CREATE INDEX entries_source_idx ON entries (source_key) WHERE source_key IS NOT NULL;
-  CREATE INDEX entries_words_idx ON entries USING gin (words) WITH (gin_pending_list_limit = 512);
-  CREATE INDEX words_similar_idx ON words USING gin (word gin_trgm_ops);
-END $$;
+-- The indexes of a generation, as statements: a rebuild makes each in a transaction of its own, because an open one
+-- holds up the readers of the event log.
+CREATE FUNCTION read_model_indexes(target text) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+  SELECT format(definition, target) FROM (VALUES
+    ('CREATE INDEX documents_version_idx ON %I.documents (version)'),
+    -- A page of the wall deep behind a broad filter walks this index. With the attributes in it, the walk reads no
+    -- frame.
+    ('CREATE INDEX frames_newest_idx ON %I.frames (added_ms DESC, video_id, t_ms)' ||
+     ' INCLUDE (id, subject, surface, shot, technique, zone, tone, kind, author, platform)'),
+    ('CREATE INDEX frames_video_idx ON %I.frames (video_id, t_ms)'),
+    ('CREATE INDEX frames_video_strength_idx ON %I.frames (video_id, strength DESC, id)'),
+    ('CREATE INDEX frames_strength_idx ON %I.frames (strength DESC, id)'),
+    ('CREATE INDEX frames_author_idx ON %I.frames (author, added_ms DESC, video_id, t_ms)'),
+    ('CREATE INDEX frames_technique_idx ON %I.frames (technique, added_ms DESC, video_id, t_ms)'),
+    ('CREATE INDEX frames_author_strength_idx ON %I.frames (author, strength DESC, id)'),
+    ('CREATE INDEX frames_technique_strength_idx ON %I.frames (technique, strength DESC, id)'),
+    ('CREATE INDEX frames_subject_idx ON %I.frames (subject)'),
+    ('CREATE INDEX frames_surface_idx ON %I.frames (surface)'),
+    ('CREATE INDEX frames_shot_idx ON %I.frames (shot)'),
+    ('CREATE INDEX frames_zone_idx ON %I.frames (zone)'),
+    ('CREATE INDEX frames_tone_idx ON %I.frames (tone)'),
+    ('CREATE INDEX frames_kind_idx ON %I.frames (kind)'),
+    ('CREATE INDEX frames_platform_idx ON %I.frames (platform)'),
+    ('CREATE INDEX frames_words_idx ON %I.frames USING gin (words) WITH (gin_pending_list_limit = 512)'),
+    ('CREATE INDEX frames_alike_idx ON %I.frames' ||
+     ' USING gin (colors, alike_keys(phash, subject, surface, shot, technique, tone))' ||
+     ' WITH (gin_pending_list_limit = 512)'),
+    ('CREATE INDEX entries_newest_idx ON %I.entries (kind, added_ms DESC, id)'),
+    ('CREATE INDEX entries_name_idx ON %I.entries (kind, name, id)'),
+    ('CREATE INDEX entries_strength_idx ON %I.entries (kind, strength DESC, id)'),
+    ('CREATE INDEX entries_author_idx ON %I.entries (author) WHERE author IS NOT NULL'),
+    ('CREATE INDEX entries_source_idx ON %I.entries (source_key) WHERE source_key IS NOT NULL'),
+    ('CREATE INDEX entries_words_idx ON %I.entries USING gin (words) WITH (gin_pending_list_limit = 512)'),
+    ('CREATE INDEX words_similar_idx ON %I.words USING gin (word gin_trgm_ops)')
+  ) AS indexes(definition)
+$$;
 --> statement-breakpoint
 SELECT create_read_model('library_search');
 --> statement-breakpoint
-SELECT index_read_model('library_search');
+DO $$ DECLARE definition text; BEGIN
+  FOR definition IN SELECT read_model_indexes('library_search') LOOP EXECUTE definition; END LOOP;
+END $$;
 --> statement-breakpoint
 -- The first position of the log.
 SELECT event_log_shift();

@@ -75,7 +75,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       async () => (await import('./library.ts')).defineReindex,
     ],
     reconcile: [
-      'compare the search documents with the database and repair missing, stale and extra ones',
+      'compare the search documents with the database and repair those that differ',
       async () => (await import('./library.ts')).defineReconcile,
     ],
     storage: [

@@ -18,10 +18,8 @@ export function defineReindex(command: Command): void {
 export function defineReconcile(command: Command): void {
   answers(addExamples(command, 'reconcile'), async (context) => {
     const { reconcileAll } = await import('../workers/projection.ts')
-    const engines = await reconcileAll(context)
-    const toLine = ({ engine, checked, missing, stale, extra }: (typeof engines)[number]) =>
-      `${engine}: ${checked} checked, repaired ${missing} missing, ${stale} stale, ${extra} extra`
-    return [{ engines }, () => engines.map(toLine)]
+    const found = await reconcileAll(context)
+    return [found, () => [`${found.checked} videos checked, ${found.repaired} repaired`]]
   })
 }
 

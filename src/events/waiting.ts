@@ -121,21 +121,21 @@ export async function recordOutage(
   consumer: string,
   outage: ({ of: string } & OutageFields) | null,
 ): Promise<void> {
-  const value = outage === null ? null : JSON.stringify(toRecord(outage))
+  const value = outage === null ? null : JSON.stringify(outageRecord(outage))
   await db
     .execute(sql`update checkpoints set outage = ${value}::jsonb where consumer = ${consumer}`)
     .catch(() => undefined)
 }
 
-function toRecord({ of, attempts, outageSec }: { of: string } & OutageFields): OutageRecord {
-  const now = Date.now()
-  const since = new Date(now - outageSec * 1_000).toISOString()
-  return { of, since, lastAttempt: new Date(now).toISOString(), attempts }
+export function outageRecord({ of, attempts, outageSec }: { of: string } & OutageFields): OutageRecord {
+  const ago = (ms: number) => new Date(Date.now() - ms).toISOString()
+  return { of, since: ago(outageSec * 1_000), lastAttempt: ago(0), attempts }
 }
 
 export async function listOutages(db: Db): Promise<(OutageRecord & { consumer: string })[]> {
   const { rows } = await db.execute<{ consumer: string; outage: OutageRecord }>(
-    sql`select consumer, outage from checkpoints where outage is not null order by consumer`,
+    sql`select consumer, outage from checkpoints where outage is not null
+        union all select 'copy to ' || engine, outage from read_models where outage is not null order by consumer`,
   )
   return rows.map(({ consumer, outage }) => ({ consumer, ...outage }))
 }

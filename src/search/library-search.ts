@@ -16,7 +16,7 @@ import type { Met } from './text/match.ts'
 /**
  * The read contract: the API, the tools and the pages ask a `LibrarySearch`.
  * Two engines serve it. PostgreSQL answers from the read model that the search projection writes.
- * Meilisearch, where it is set up, ranks words and counts facets in a mirror of that read model.
+ * Meilisearch, where it is set up, ranks words and counts facets in a replica of that read model.
  * One suite (`test/search/contract.ts`) states what both must do.
  */
 

@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts'
 import type { Asker } from '../vocabulary.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
 import type { FrameFilters, FramePage, FrameQuery, GroupsQuery, LibrarySearch } from './library-search.ts'
-import { mirrorState } from './meilisearch/client.ts'
+import { replicaState } from './meilisearch/client.ts'
 import { searchOnlyKey } from './meilisearch/request.ts'
 import { isPlain, isSayable, type MeiliSearch, openMeiliSearch } from './meilisearch/search.ts'
 import { openReadModel, type ReadModelSearch } from './postgres/search.ts'
@@ -38,7 +38,7 @@ export function openLibrarySearch({
     prefix: meili.prefix,
     key: () => searchOnlyKey(meili),
     framesByIds,
-    mirror: () => mirrorState(db),
+    state: () => replicaState(db),
   })
   const ask = openBreaker({
     patienceMs: PATIENCE_MS,

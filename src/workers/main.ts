@@ -85,7 +85,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const projection = roles.includes('events') ? await openProjection(deps) : undefined
   const following = { db, url: databaseUrl, logger, pollMs: options.pollMs }
   const webhooks = projection && openWebhooks({ ...following, config, faultPoint: tellStep })
-  const consumers = (projection ? [dispatchConsumer(deps), ...projection.consumers] : []).map((consumer) =>
+  const consumers = (projection ? [dispatchConsumer(deps), projection.consumer] : []).map((consumer) =>
     startConsumer(following, consumer),
   )
   const { reconcileMs = MINUTE / 2 } = options
@@ -93,7 +93,10 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   return {
     metrics: metrics.text,
-    drain: () => drain(db, queues, workers, consumers),
+    async drain() {
+      await drain(db, queues, workers, consumers)
+      await projection?.copied()
+    },
     async healthy() {
       await db.execute(sql`select 1`)
       return queues.redis.status === 'ready'

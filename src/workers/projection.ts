@@ -1,30 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import { AppError } from '../errors.ts'
 import type { Consumer } from '../events/consume.ts'
-import { createOutage, recordOutage } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
-import { MIRROR, meiliProjection, rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
+import { copyToMeilisearch, startCopying } from '../projections/search/copy.ts'
 import { refreshSaveCounts, searchProjection } from '../projections/search/project.ts'
 import { rebuildSearch } from '../projections/search/rebuild.ts'
-import { reconcileSearch } from '../projections/search/reconcile.ts'
+import { type Differences, findDifferences, repairDifferences } from '../projections/search/reconcile.ts'
 import { openMeiliSink } from '../search/meilisearch/sink.ts'
 import { hasOldWords } from '../search/postgres/tables.ts'
 import { deepLink } from '../video/source/source.ts'
 import type { FaultPoint } from './fault-point.ts'
 
 export interface OpenProjection {
-  consumers: Consumer[]
+  consumer: Consumer
+  /** Resolves when Meilisearch has what the read model has. */
+  copied(): Promise<void>
   /** Updates save counts in the read model. In batches, so that a busy library still answers 304. */
   refreshSaveCounts(): Promise<void>
-  /** Compares the read model and the mirror with Postgres and repairs what differs. */
+  /** Compares a slice of the read model with the rows, and repairs what differed the last time and differs still. */
   reconcile(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** How often the mirror is checked without events, to find an index that was emptied. */
-const MIRROR_CHECK_MS = 10_000
-
-/** The search projection: the read model in Postgres always, the mirror in Meilisearch when it is configured. */
+/** The search projection: the read model in Postgres always, its copy in Meilisearch when it is configured. */
 export async function openProjection({
   config,
   db,
@@ -38,7 +38,8 @@ export async function openProjection({
 }): Promise<OpenProjection> {
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
-  const mirror = config.meili ? { db, sink: openMeiliSink(config.meili), signal: stop.signal } : undefined
+  const sink = config.meili && openMeiliSink(config.meili)
+  const copying = sink && startCopying({ db, sink, logger })
   let rebuilding: Promise<void> | undefined
   // Readers use the old read model meanwhile. A failed rebuild is tried again at the next comparison.
   const rebuildOldWords = async () => {
@@ -56,50 +57,28 @@ export async function openProjection({
       })
   }
   await rebuildOldWords()
-  let syncing: Promise<unknown> | undefined
-  const mirrorOutage = createOutage()
-  const syncMirrorNow = () => {
-    if (!mirror || syncing || stop.signal.aborted) return
-    syncing = syncMirror(mirror)
-      .then(
-        () => {
-          const ended = mirrorOutage.over()
-          if (!ended) return
-          logger.info(ended, 'search replica sync succeeds again')
-          return recordOutage(db, MIRROR, null)
-        },
-        (error: unknown) => {
-          if (stop.signal.aborted) return
-          const { log, soFar } = mirrorOutage.failed()
-          if (log) logger.warn({ err: error, ...log }, 'search replica sync failed')
-          return recordOutage(db, MIRROR, { of: 'Meilisearch', ...soFar })
-        },
-      )
-      .finally(() => {
-        syncing = undefined
-      })
-  }
-  syncMirrorNow()
-  const timer = setInterval(syncMirrorNow, MIRROR_CHECK_MS)
+  let differences: Differences | undefined
   return {
-    consumers: [withFault(searchProjection(deps), faultPoint), ...(mirror ? [meiliProjection(mirror)] : [])],
+    consumer: withFault(searchProjection(deps), faultPoint),
+    async copied() {
+      if (sink) await copyToMeilisearch({ db, sink })
+    },
     async refreshSaveCounts() {
       await refreshSaveCounts(deps)
-      syncMirrorNow()
     },
     async reconcile() {
       await rebuildOldWords()
       await rebuilding
-      for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db })) {
-        const fields = { ...result, missing, stale, extra }
-        if (missing + stale + extra > 0) logger.warn(fields, 'search index repaired')
-        else logger.info(fields, 'search index verified')
-      }
+      const last = differences
+      differences = undefined
+      const found = last && (await repairDifferences(deps, last))
+      if (found && found.repaired > 0) logger.warn(found, 'search index repaired')
+      else if (found) logger.info(found, 'search index verified')
+      differences = await findDifferences(deps, new Date().getUTCHours())
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
       stop.abort()
-      await syncing
+      await copying?.[Symbol.asyncDispose]()
       await rebuilding
     },
   }
@@ -118,23 +97,26 @@ function withFault(consumer: Consumer, faultPoint: FaultPoint): Consumer {
   }
 }
 
-/** Rebuilds the read model and the mirror. */
+/** Rebuilds the read model, and copies it whole. */
 export async function rebuildAll({ config, db }: { config: Config; db: Db }) {
   let started = performance.now()
   const built = await rebuildSearch({ db, deepLink })
   const results = [{ engine: 'postgres', ...built, ms: Math.round(performance.now() - started) }]
   if (config.meili) {
     started = performance.now()
-    await rebuildMirror({ db, sink: openMeiliSink(config.meili) })
+    await copyToMeilisearch({ db, sink: openMeiliSink(config.meili) }, { whole: true })
     results.push({ engine: 'meilisearch', ...built, ms: Math.round(performance.now() - started) })
   }
   return results
 }
 
-/** Compares the read model and the mirror with Postgres and repairs them. */
-export async function reconcileAll({ config, db }: { config: Config; db: Db }) {
-  const results = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
-  if (config.meili)
-    results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })
-  return results
+/** Compares the whole read model with the rows and repairs it. @throws AppError conflict while events wait. */
+export async function reconcileAll({ db }: { db: Db }) {
+  const found = await findDifferences({ db, deepLink })
+  for (let wait = 0; wait < 100; wait++) {
+    const repaired = await repairDifferences({ db, deepLink }, found)
+    if (repaired) return repaired
+    await sleep(100)
+  }
+  throw new AppError('conflict', 'The search projection is behind its events. Try again when the workers caught up.')
 }

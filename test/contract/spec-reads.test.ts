@@ -26,9 +26,9 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   afterAll(() => library[Symbol.asyncDispose]())
 
   test('these answers come from this engine', async () => {
-    // With a mirror, the name of the engine begins the version in each ETag.
+    // With a replica, its version stands behind a dot in each ETag.
     const { headers } = await get('/api/frames')
-    expect(headers.get('etag')!.startsWith('W/"m')).toBe(engine === 'meilisearch')
+    expect(headers.get('etag')!.includes('.')).toBe(engine === 'meilisearch')
   })
 
   describe('2. Resources and their fields', () => {

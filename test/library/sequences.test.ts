@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordFilm } from '../../src/library/films/films.ts'
-import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
-import { deepLink } from '../../src/video/source/source.ts'
+import { reconcileAll } from '../../src/workers/projection.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -58,7 +57,7 @@ beforeAll(async () => {
   })
   await service.drain()
   // A film may have been projected before its shots were set.
-  await reconcileSearch({ db: service.stores.db, deepLink })
+  await reconcileAll(service.stores)
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -101,7 +100,7 @@ test.each([[[1.5, 'a']], [[1, '\u0000']], ['none']])('a cursor that is none (%j)
 test('rows of an earlier version get the bounds of their shots from the hourly comparison', async () => {
   const { db } = service.stores
   await db.execute(sql`update library_search.frames set shot_ms = null`)
-  await reconcileSearch({ db, deepLink })
+  await reconcileAll({ db })
   const { sequences } = await found('subject.text-card~3s~surface.screen-recording')
   expect(sequences).toMatchObject([{ steps: [{ from_sec: 0, to_sec: 5 }, { from_sec: 5 }] }])
 })

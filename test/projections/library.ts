@@ -6,6 +6,7 @@ import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import { type Consumer, startConsumer } from '../../src/events/consume.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
+import { findDifferences, repairDifferences } from '../../src/projections/search/reconcile.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../support/postgres-search.ts'
 import type { SeedVideo } from '../support/seed.ts'
@@ -57,6 +58,11 @@ export function useProjectedLibrary() {
     const narrow = await stores.db.$client.query('select * from library_search.frames order by id')
     const entries = await stores.db.$client.query('select * from library_search.entries order by kind, id')
     return { documents: rows, frames: narrow.rows, entries: entries.rows }
+  }
+
+  /** Looks twice at once. */
+  async function reconcile() {
+    return repairDifferences(deps(), await findDifferences(deps()))
   }
 
   async function deleteVideo(id: string) {
@@ -118,6 +124,7 @@ export function useProjectedLibrary() {
     start,
     drain,
     readModel,
+    reconcile,
     deleteVideo,
     correct,
     save,

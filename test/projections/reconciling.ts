@@ -1,12 +1,13 @@
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
+import { findDifferences, repairDifferences } from '../../src/projections/search/reconcile.ts'
 import { seedVideo } from '../support/seed.ts'
-import { holdTransaction } from '../support/stores.ts'
+import { untilReadable } from '../support/stores.ts'
 import { clip, type ProjectedLibrary } from './library.ts'
 
 /** The read model is compared with the rows and repaired. */
 export function testReconciling(library: ProjectedLibrary): void {
-  const { deps, drain, readModel, deleteVideo, correct, save } = library
+  const { deps, drain, readModel, reconcile, correct } = library
 
   test(
     'reconcile finds and heals what was lost, ' + 'changed and left over, and finds nothing the second time',
@@ -43,50 +44,42 @@ export function testReconciling(library: ProjectedLibrary): void {
         `insert into library_search.documents (kind, id, revision, version, doc)
        values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
       )
-      const found = await reconcileSearch(deps())
-      expect(found).toMatchObject({ missing: 1, extra: 3 })
-      expect(found.stale).toBe(3)
-      const again = await reconcileSearch(deps())
-      expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-      expect(again.checked).toBeGreaterThan(0)
+      // The video, that of the ghost, and two frames of none.
+      expect(await reconcile()).toMatchObject({ repaired: 4 })
+      const again = await reconcile()
+      expect(again).toMatchObject({ repaired: 0 })
+      expect(again!.checked).toBeGreaterThan(0)
       expect(await readModel()).toEqual(before)
     },
   )
 
-  test('saves that wait for their batch are healed by reconcile and told as no fault', async () => {
-    const video = await seedVideo(library.stores.db, clip('Waits', { author: 'Waiter' }))
+  test('what only waits for its event is no difference, and every video is in one slice', async () => {
+    const { db } = library.stores
+    const video = await seedVideo(db, clip('Behind', { author: 'Slow' }))
     await drain()
-    expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-    {
-      await using _older = await holdTransaction(library.stores)
-      await save(video.frameIds[0]!)
-      expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-    }
-    const { rows } = await library.stores.db.$client.query(
-      `select doc->>'save_count' as n from library_search.documents where kind = 'frames' and id = $1`,
-      [video.frameIds[0]],
-    )
-    expect(rows).toEqual([{ n: '1' }])
+    const wrong = sql`update library_search.frames set subject = 'crowd' where id = ${video.frameIds[1]}`
+    await db.execute(wrong)
+    await correct(video.frameIds[0]!, { caption: 'corrected, not projected yet' })
+    const slices = await Promise.all(Array.from({ length: 24 }, (_, slice) => findDifferences(deps(), slice)))
+    const [found, ...others] = slices.filter(({ videos }) => videos.size > 0)
+    expect([[...found!.videos], others]).toEqual([[video.id], []])
+    // Not while an event from before the look waits.
+    expect(await repairDifferences(deps(), found!)).toBeUndefined()
+    await drain()
+    await db.execute(wrong)
+    expect(await repairDifferences(deps(), found!)).toMatchObject({ repaired: 1 })
+    expect(await repairDifferences(deps(), found!)).toMatchObject({ repaired: 0 })
+    const { rows } = await db.execute(sql`
+      select doc->>'caption' as caption, (select subject from library_search.frames where id = ${video.frameIds[1]})
+        from library_search.documents where kind = 'frames' and id = ${video.frameIds[0]}`)
+    expect(rows).toEqual([{ caption: 'corrected, not projected yet', subject: 'logo' }])
   })
 
-  test('what only waits for its event is healed by a comparison, and is no fault', async () => {
-    const kept = await seedVideo(library.stores.db, clip('Behind', { author: 'Slow' }))
-    const doomed = await seedVideo(library.stores.db, clip('Doomed soon', { author: 'Slow' }))
+  test('saves that wait for their batch are no difference', async () => {
+    const video = await seedVideo(library.stores.db, clip('Waits', { author: 'Waiter' }))
     await drain()
-    expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-    // No projection runs, so all of this only waits for its event.
-    await correct(kept.frameIds[0]!, { caption: 'corrected, not projected yet', technique: 'logo-reveal' })
-    await seedVideo(library.stores.db, clip('Arrives behind', { author: 'Newcomer' }))
-    await deleteVideo(doomed.id)
-    // This is a fault, in the same video as a frame that waits.
-    await library.stores.db.$client.query(`update library_search.frames set subject = 'crowd' where id = $1`, [
-      kept.frameIds[1],
-    ])
-    expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 1, extra: 0 })
-    const healed = await readModel()
-    expect(healed.documents.some(({ doc }) => doc.includes('corrected, not projected yet'))).toBe(true)
-    await drain()
-    expect(await readModel()).toEqual(healed)
-    expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+    await library.save(video.frameIds[0]!)
+    await untilReadable(library.stores.db)
+    expect(await reconcile()).toMatchObject({ repaired: 0 })
   })
 }

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Meilisearch } from 'meilisearch'
 import { describe, test, vi } from 'vitest'
-import { syncMirror } from '../../src/projections/search/mirror.ts'
-import { mirrorState } from '../../src/search/meilisearch/client.ts'
+import { copyToMeilisearch } from '../../src/projections/search/copy.ts'
+import { replicaState } from '../../src/search/meilisearch/client.ts'
 import { searchOnlyKey } from '../../src/search/meilisearch/request.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { INDEX } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { openSearch } from '../../src/search/open-search.ts'
 import { openReadModel } from '../../src/search/postgres/search.ts'
-import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
+import { framesIn, MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
 
@@ -28,7 +28,7 @@ if (MEILI_MISSING) {
     const prefix = `t_${randomBytes(6).toString('hex')}`
     const options = { ...meili, prefix }
     const sink = openMeiliSink(options)
-    const follow = async () => void (await syncMirror({ db, sink }))
+    const follow = async () => void (await copyToMeilisearch({ db, sink }))
     await follow()
     const reads = openReadModel(db.$client)
     return {
@@ -39,17 +39,13 @@ if (MEILI_MISSING) {
           ...options,
           key: await searchOnlyKey(options),
           framesByIds: reads.framesByIds,
-          mirror: () => mirrorState(db),
+          state: () => replicaState(db),
           timeoutMs: 10_000,
         }),
       }),
       db,
       follow,
-      async frameIds() {
-        const ids: string[] = []
-        for await (const batch of sink.revisions()) ids.push(...batch.map(({ id }) => id))
-        return ids
-      },
+      frameIds: async () => (await framesIn(prefix)).map((line) => line.split(' ')[0]!),
       async [Symbol.asyncDispose]() {
         const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
         await client.deleteIndexIfExists(`${prefix}_${INDEX}`)

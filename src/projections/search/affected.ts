@@ -70,13 +70,3 @@ export function* piecesOf({ videos, frames, techniques }: Affected): Iterable<Af
     yield { ...nothingAffected(), frames: new Set(frameIds.slice(from, from + FRAMES_AT_ONCE)) }
   if (techniques.size > 0 || none) yield { ...nothingAffected(), techniques }
 }
-
-/** Counts over documents of all four kinds, without those that only wait for their event. */
-export interface Reconciliation {
-  checked: number
-  missing: number
-  stale: number
-  extra: number
-}
-
-export const nothingFound = (): Reconciliation => ({ checked: 0, missing: 0, stale: 0, extra: 0 })

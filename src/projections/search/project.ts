@@ -4,12 +4,11 @@ import type { Cursor } from '../../events/catalogue.ts'
 import { type Commit, type Consumer, checkpointOf } from '../../events/consume.ts'
 import type { READS_ONLY } from '../../events/lag.ts'
 import { readEvents } from '../../events/read.ts'
-import type { FrameDocument } from '../../search/library-search.ts'
 import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { type Affected, affectedBy, piecesOf, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
 import type { DeepLink } from './document.ts'
-import { type Groups, type Growth, projectGroups } from './groups.ts'
+import { countGroups, type Groups, markGroups, noGroups, projectVideos } from './groups.ts'
 import { loadFramesByIds, loadFramesOfVideos } from './load.ts'
 
 export interface ProjectionDeps {
@@ -29,29 +28,34 @@ export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
     async handle(events, signal): Promise<Commit> {
       const pieces = [...piecesOf(await affectedBy(db, events))]
       const last = pieces.pop()!
+      const groups = noGroups()
       for (const piece of pieces) {
         signal.throwIfAborted()
-        await db.transaction((tx) => projectLocked(tx, deepLink, piece))
+        await db.transaction((tx) => projectLocked(tx, deepLink, piece, groups))
       }
-      return (tx) => projectLocked(tx, deepLink, last)
+      return async (tx) => {
+        await projectLocked(tx, deepLink, last, groups)
+        await countGroups(tx, groups)
+      }
     },
   }
 }
 
-async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affected): Promise<void> {
+async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affected, groups: Groups): Promise<void> {
   await lockReadModel(tx)
-  await project(tx, deepLink, affected)
+  await project(tx, deepLink, affected, groups)
 }
 
 /**
- * Updates the documents of everything affected, by default in the live read model, whose lock the caller holds.
- * `recount`: the frames of brands and techniques are counted anew, because rows or documents may be damaged.
+ * Updates the frames and videos of everything affected, by default in the live read model, whose lock the caller
+ * holds. Adds to `groups` the brands and techniques to count at the end.
  */
 export async function project(
   tx: Tx,
   deepLink: DeepLink,
   affected: Affected,
-  { schema = LIVE, recount = false }: { schema?: string; recount?: boolean } = {},
+  groups: Groups,
+  schema: string = LIVE,
 ): Promise<void> {
   const model = sql.raw(schema)
   const videoIds = [...affected.videos]
@@ -60,45 +64,35 @@ export async function project(
     ...(await loadFramesOfVideos(tx, videoIds, deepLink)),
     ...(await loadFramesByIds(tx, frameIds, deepLink)),
   ]
-  const current = new Set(put.map(({ id }) => id))
+  const current = new Map(put.map((frame) => [frame.id, frame]))
   const held = await rowsOf<{ id: string; video_id: string; author: string | null; technique: string | null }>(
     tx,
     sql`select id, video_id, author, technique from ${model}.frames
          where video_id = any(${sql.param(videoIds)}) or id = any(${sql.param(frameIds)})`,
   )
-  const heldVideos = await rowsOf<{ author: string }>(
+  const videos = [...new Set([...videoIds, ...[...held, ...put].map(({ video_id }) => video_id)])]
+  const heldVideos = await rowsOf<{ id: string; author: string }>(
     tx,
-    sql`select author from ${model}.entries
-         where kind = 'videos' and id = any(${sql.param(videoIds)}) and author is not null`,
+    sql`select id, author from ${model}.entries
+         where kind = 'videos' and id = any(${sql.param(videos)}) and author is not null`,
   )
   const gone = new Set([...held.map(({ id }) => id), ...frameIds].filter((id) => !current.has(id)))
   await applyToReadModel(tx, { put: { frames: put }, remove: { frames: [...gone] } }, schema)
+  const authorOf = new Map((await projectVideos(tx, videos, groups, schema)).map(({ id, author }) => [id, author]))
 
-  const groups: Groups = { videos: new Set(videoIds), authors: new Set(), techniques: new Set(affected.techniques) }
-  for (const { video_id, author, technique } of [...held, ...put]) {
-    groups.videos.add(video_id)
+  const left = noGroups()
+  for (const { id, author } of heldVideos) if (authorOf.get(id) !== author) left.authors.add(author)
+  for (const { id, author, technique } of held) {
+    const now = current.get(id)
+    if (author !== null && now?.author !== author) left.authors.add(author)
+    if (technique !== null && now?.technique !== technique) left.techniques.add(technique)
+  }
+  await markGroups(tx, left, schema)
+  for (const { author, technique } of put) {
     if (author !== null) groups.authors.add(author)
     if (technique !== null) groups.techniques.add(technique)
   }
-  for (const { author } of heldVideos) groups.authors.add(author)
-  if (!recount) groups.growth = growthBetween(held, put)
-  await projectGroups(tx, groups, schema)
-}
-
-type Membership = Pick<FrameDocument, 'id' | 'author' | 'technique'>
-
-/** How the frames of each author and technique change in number when `now` takes the place of `before`. */
-function growthBetween(before: readonly Membership[], now: readonly Membership[]): Growth {
-  const growth: Growth = { authors: new Map(), techniques: new Map() }
-  const add = (frames: readonly Membership[], by: 1 | -1) => {
-    for (const { author, technique } of new Map(frames.map((frame) => [frame.id, frame])).values()) {
-      if (author !== null) growth.authors.set(author, (growth.authors.get(author) ?? 0) + by)
-      if (technique !== null) growth.techniques.set(technique, (growth.techniques.get(technique) ?? 0) + by)
-    }
-  }
-  add(before, -1)
-  add(now, 1)
-  return growth
+  for (const slug of affected.techniques) groups.techniques.add(slug)
 }
 
 export const SAVE_COUNTS = 'search-save-counts' satisfies keyof typeof READS_ONLY
@@ -115,8 +109,13 @@ export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promi
     const after = await checkpointOf(db, SAVE_COUNTS)
     const { events, next } = await readEvents(db, { after, types: SAVE_EVENTS, limit: 5_000 })
     if (events.length === 0) return count
+    const groups = noGroups()
     for (const piece of piecesOf(await affectedBy(db, events)))
-      await db.transaction((tx) => projectLocked(tx, deepLink, piece))
+      await db.transaction((tx) => projectLocked(tx, deepLink, piece, groups))
+    await db.transaction(async (tx) => {
+      await lockReadModel(tx)
+      await countGroups(tx, groups)
+    })
     await moveOn(db, after, next)
     count += events.length
   }

@@ -1,19 +1,12 @@
-import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/catalogue.ts'
 import { findEnd, readEvents } from '../../events/read.ts'
-import {
-  abandonGeneration,
-  beginGeneration,
-  dropOldGeneration,
-  indexGeneration,
-  NEXT,
-  swapGeneration,
-} from '../../search/postgres/tables.ts'
+import { NEXT } from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { affectedBy, piecesOf, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
-import { allGroups, groupPieces, projectGroups } from './groups.ts'
+import { abandonGeneration, beginGeneration, dropOldGeneration, indexGeneration, swapGeneration } from './generation.ts'
+import { allGroups, countGroups, noGroups, projectVideos } from './groups.ts'
 import { loadFramesOfVideos, publicVideoIds } from './load.ts'
 import { type ProjectionDeps, project } from './project.ts'
 
@@ -63,16 +56,10 @@ async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
   // All events from here on are projected again before the swap.
   const start = await findEnd(db)
   const progress = await writeFrames(deps)
-  await db.transaction(async (tx) => {
-    await tx.execute(sql`set local statement_timeout = 0`)
-    await tx.execute(sql`set local maintenance_work_mem = '128MB'`)
-    await indexGeneration(tx)
-  })
+  await indexGeneration(db)
   const groups = await db.transaction((tx) => allGroups(tx, NEXT))
-  for (const piece of groupPieces(groups)) {
-    signal?.throwIfAborted()
-    await db.transaction((tx) => projectGroups(tx, piece, NEXT))
-  }
+  for await (const ids of publicVideoIds(db, signal)) await db.transaction((tx) => projectVideos(tx, ids, groups, NEXT))
+  await db.transaction((tx) => countGroups(tx, groups, NEXT))
   const cursor = await catchUp(deps, db, start)
   await db.transaction(async (tx) => {
     // The live projection waits for this lock. The last catch-up projects all events that it has read.
@@ -112,8 +99,10 @@ async function catchUp({ deepLink, signal }: RebuildDeps, on: Db | Tx, from: Cur
       limit: 500,
     })
     if (events.length === 0) return cursor
+    const groups = noGroups()
     for (const piece of piecesOf(await affectedBy(on, events)))
-      await on.transaction((tx) => project(tx, deepLink, piece, { schema: NEXT }))
+      await on.transaction((tx) => project(tx, deepLink, piece, groups, NEXT))
+    await on.transaction((tx) => countGroups(tx, groups, NEXT))
     cursor = next
   }
 }

@@ -1,199 +1,142 @@
 import { createHash } from 'node:crypto'
-import { type SQL, sql } from 'drizzle-orm'
-import type { Tx } from '../../db/client.ts'
-import type { EventType, StoredEvent } from '../../events/catalogue.ts'
-import type { FrameDocument } from '../../search/library-search.ts'
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import type { Cursor } from '../../events/catalogue.ts'
+import { findEnd } from '../../events/read.ts'
 import { DOCUMENTS, ENTRIES, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { findDamagedFrames, lockReadModel } from '../../search/postgres/write.ts'
-import {
-  type Affected,
-  affectedBy,
-  nothingAffected,
-  nothingFound,
-  piecesOf,
-  type Reconciliation,
-  SAVE_EVENTS,
-  SEARCH_EVENTS,
-} from './affected.ts'
-import { allGroups, groupPieces, projectGroups } from './groups.ts'
-import { loadFramesOfVideos, publicVideoIds } from './load.ts'
-import { type ProjectionDeps, project, refreshSaveCounts, SAVE_COUNTS } from './project.ts'
+import { nothingAffected, piecesOf, SEARCH_EVENTS } from './affected.ts'
+import { allGroups, countGroups, loadVideoDocuments } from './groups.ts'
+import { loadFramesOfVideos } from './load.ts'
+import { type ProjectionDeps, project, refreshSaveCounts } from './project.ts'
 
-interface Comparison extends ProjectionDeps {
-  found: Reconciliation
-  /** Groups counted already: repairs of several frames can change the same group. */
-  counted: Set<string>
+/** The videos are compared in so many slices, one an hour. */
+const SLICES = 24
+const VIDEOS_AT_ONCE = 25
+
+/** What differed at one look. It may only wait for its event. */
+export interface Differences {
+  checked: number
+  videos: ReadonlySet<string>
+  /** Of no video that is public. */
+  extra: readonly string[]
+  /** Events up to here may explain it. */
+  end: Cursor
+}
+
+/** Compares the videos of a slice, or all, with the rows. It holds no lock and changes nothing. */
+export async function findDifferences(
+  { db, deepLink, signal }: ProjectionDeps & { signal?: AbortSignal },
+  slice?: number,
+): Promise<Differences> {
+  const videos = new Set<string>()
+  const ids = await videoIdsOf(db, slice)
+  for (let from = 0; from < ids.length; from += VIDEOS_AT_ONCE) {
+    signal?.throwIfAborted()
+    for (const id of await differing({ db, deepLink }, ids.slice(from, from + VIDEOS_AT_ONCE))) videos.add(id)
+  }
+  const extra = await rowsOf<{ id: string }>(
+    db,
+    sql`with public_frames as (
+          select f.id from frames f join videos v on v.id = f.video_id where v.first_ready_at is not null)
+        select id from ${DOCUMENTS} d
+         where kind = 'frames' and doc is not null and not exists (select 1 from public_frames p where p.id = d.id)
+        union select id from ${FRAMES} f where not exists (select 1 from public_frames p where p.id = f.id)`,
+  )
+  return { checked: ids.length, videos, extra: extra.map(({ id }) => id), end: await findEnd(db) }
 }
 
 /**
- * Compares the read model with the rows, rewrites what differs, and counts it.
- * Safe beside the live projection: each page is compared and repaired under the writer's lock.
- * Runs hourly in the workers, and by `frames reconcile`.
+ * Projects again what differs still, now that the projection has read past the first look, and counts all brands and
+ * techniques. Undefined: it has not.
  */
-export async function reconcileSearch({
-  db,
-  deepLink,
-  signal,
-}: ProjectionDeps & { signal?: AbortSignal }): Promise<Reconciliation> {
-  // Save counts that only wait for their batch are not a difference.
+export async function repairDifferences(
+  { db, deepLink }: ProjectionDeps,
+  found: Differences,
+): Promise<{ checked: number; repaired: number } | undefined> {
+  if (await isPending(db, found.end)) return undefined
   await refreshSaveCounts({ db, deepLink })
-  const comparison: Comparison = { db, deepLink, found: nothingFound(), counted: new Set() }
-  const { found } = comparison
-
-  for await (const ids of publicVideoIds(db, signal)) await db.transaction((tx) => repairFrames(tx, comparison, ids))
-  await db.transaction((tx) => removeExtraFrames(tx, comparison))
-
+  const videos = new Set<string>()
+  const suspects = [...found.videos]
+  for (let from = 0; from < suspects.length; from += VIDEOS_AT_ONCE)
+    for (const id of await differing({ db, deepLink }, suspects.slice(from, from + VIDEOS_AT_ONCE))) videos.add(id)
   const groups = await db.transaction((tx) => allGroups(tx))
-  for (const piece of groupPieces(groups)) {
-    signal?.throwIfAborted()
+  for (const piece of piecesOf({ ...nothingAffected(), videos, frames: new Set(found.extra) }))
     await db.transaction(async (tx) => {
       await lockReadModel(tx)
-      await countGroups(tx, comparison, async () => {
-        await tx.execute(
-          sql`update ${DOCUMENTS} d set revision = '' where kind <> 'frames' and doc is not null
-               and not exists (select 1 from ${ENTRIES} e where e.kind = d.kind and e.id = d.id)`,
-        )
-        await projectGroups(tx, piece)
-      })
+      // A document that is right is not written again, and its damaged row would stay.
+      const ids = sql.param([...piece.videos])
+      await tx.execute(sql`
+        update ${DOCUMENTS} set revision = '' where doc is not null
+           and (kind = 'videos' and id = any(${ids})
+                or kind = 'frames' and id in (select id from frames where video_id = any(${ids})))`)
+      await project(tx, deepLink, piece, groups)
     })
-  }
-  const [row] = await rowsOf<{ n: number }>(
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    await tx.execute(sql`
+      update ${DOCUMENTS} d set revision = '' where kind in ('brands', 'techniques') and doc is not null
+         and not exists (select from ${ENTRIES} e where e.kind = d.kind and e.id = d.id)`)
+    await countGroups(tx, groups)
+  })
+  return { checked: found.checked, repaired: videos.size + found.extra.length }
+}
+
+/** Public videos, and those of the read model. */
+async function videoIdsOf(db: Db, slice: number | undefined): Promise<string[]> {
+  const isOfSlice = slice === undefined ? sql`true` : sql`(hashtext(id) & 1073741823) % ${SLICES} = ${slice % SLICES}`
+  const rows = await rowsOf<{ id: string }>(
     db,
-    sql`select count(*)::int as n from ${DOCUMENTS} where kind <> 'frames' and doc is not null`,
+    sql`select id from (
+          select id from videos where first_ready_at is not null
+          union select id from ${DOCUMENTS} where kind = 'videos' and doc is not null
+          union select distinct video_id from ${FRAMES}) known where ${isOfSlice} order by id`,
   )
-  found.checked += row?.n ?? 0
+  return rows.map(({ id }) => id)
+}
+
+/** The videos of which a document, or the searchable row of one, is missing, differs from the rows, or is too many. */
+async function differing({ db, deepLink }: ProjectionDeps, ids: readonly string[]): Promise<Set<string>> {
+  const frames = await loadFramesOfVideos(db, ids, deepLink)
+  const videos = await loadVideoDocuments(db, ids)
+  const wanted = new Map<string, { video: string; digest: string }>()
+  for (const frame of frames) wanted.set(`frames ${frame.id}`, { video: frame.video_id, digest: digestOf(frame) })
+  for (const video of videos) wanted.set(`videos ${video.id}`, { video: video.id, digest: digestOf(video) })
+  const held = await rowsOf<{ key: string; video: string | null; digest: string }>(
+    db,
+    sql`select 'frames ' || d.id as key, coalesce(f.video_id, d.doc->>'video_id') as video,
+               case when f.id is null then '' else md5(d.doc::text) end as digest
+          from ${DOCUMENTS} d left join ${FRAMES} f on f.id = d.id
+         where d.kind = 'frames' and d.doc is not null
+           and (f.video_id = any(${sql.param([...ids])}) or d.id = any(${sql.param(frames.map(({ id }) => id))}))
+        union all
+        select 'videos ' || d.id, d.id, case when e.id is null then '' else md5(d.doc::text) end
+          from ${DOCUMENTS} d left join ${ENTRIES} e on e.kind = 'videos' and e.id = d.id
+         where d.kind = 'videos' and d.doc is not null and d.id = any(${sql.param([...ids])})`,
+  )
+  const found = new Set<string>()
+  for (const { key, video, digest } of held) {
+    const right = wanted.get(key)
+    if (right?.digest !== digest) found.add(right?.video ?? video!)
+    wanted.delete(key)
+  }
+  for (const { video } of wanted.values()) found.add(video)
+  const videoOf = new Map(frames.map((frame) => [frame.id, frame.video_id]))
+  for (const id of await findDamagedFrames(db, frames)) found.add(videoOf.get(id)!)
   return found
 }
 
-async function repairFrames(tx: Tx, comparison: Comparison, videoIds: readonly string[]): Promise<void> {
-  const { deepLink, found } = comparison
-  await lockReadModel(tx)
-  const expected = await loadFramesOfVideos(tx, videoIds, deepLink)
-  const { missing, stale } = await compareFrames(tx, expected)
-  found.checked += expected.length
-  if (missing.length + stale.length === 0) return
-  const videoOf = new Map(expected.map((frame) => [frame.id, frame.video_id]))
-  const pending = await loadPending(tx)
-  const isFault = (id: string) => !pending.frames.has(id) && !pending.videos.has(videoOf.get(id)!)
-  found.missing += missing.filter(isFault).length
-  found.stale += stale.filter(isFault).length
-  // Repairing a frame also rewrites its video, brand and technique.
-  await countGroups(tx, comparison, () => rewriteFrames(tx, deepLink, [...missing, ...stale]))
-}
+const digestOf = (document: object) => createHash('md5').update(JSON.stringify(document)).digest('hex')
 
-/** Removes documents and searchable rows of frames that are not public, or no longer exist. */
-async function removeExtraFrames(tx: Tx, comparison: Comparison): Promise<void> {
-  await lockReadModel(tx)
-  const extra = await rowsOf<{ id: string; video_id: string | null }>(
-    tx,
-    sql`with public_frames as (
-          select f.id from frames f join videos v on v.id = f.video_id where v.first_ready_at is not null)
-        select id, doc->>'video_id' as video_id from ${DOCUMENTS} d
-         where kind = 'frames' and doc is not null and not exists (select 1 from public_frames p where p.id = d.id)
-        union
-        select id, video_id from ${FRAMES} f where not exists (select 1 from public_frames p where p.id = f.id)`,
+/** Whether the projection still has to read an event from before the cursor. */
+async function isPending(db: Db, end: Cursor): Promise<boolean> {
+  const [row] = await rowsOf<{ pending: boolean }>(
+    db,
+    sql`select exists (
+          select from events e left join checkpoints c on c.consumer = 'search'
+           where (e.xid, e.seq) > (coalesce(c.xid, '0'::xid8), coalesce(c.seq, 0))
+             and (e.xid, e.seq) <= (${end.xid}::xid8, ${end.seq}::bigint)
+             and e.type = any(${sql.param([...SEARCH_EVENTS])}::text[])) as pending`,
   )
-  if (extra.length === 0) return
-  const pending = await loadPending(tx)
-  const faults = extra.filter(
-    ({ id, video_id }) => !pending.frames.has(id) && !(video_id !== null && pending.videos.has(video_id)),
-  )
-  comparison.found.extra += new Set(faults.map(({ id }) => id)).size
-  const ids = extra.map(({ id }) => id)
-  await countGroups(tx, comparison, () => rewriteFrames(tx, comparison.deepLink, ids))
-}
-
-/**
- * Counts the videos, brands and techniques that `act` changes, under the writer's lock: they were wrong.
- * Those that only wait for an event are not counted.
- */
-async function countGroups(tx: Tx, { found, counted }: Comparison, act: () => Promise<void>): Promise<void> {
-  const before = await groupDigests(tx)
-  await act()
-  const now = await groupDigests(tx)
-  const changed = [...new Set([...before.keys(), ...now.keys()])].filter(
-    (key) => before.get(key) !== now.get(key) && !counted.has(key),
-  )
-  if (changed.length === 0) return
-  const { ofVideos, any } = await loadPending(tx)
-  for (const key of changed) {
-    counted.add(key)
-    if (key.startsWith('videos ') ? ofVideos.has(key.slice(7)) : any) continue
-    if (!before.has(key)) found.missing++
-    else if (!now.has(key)) found.extra++
-    else found.stale++
-  }
-}
-
-async function compareFrames(
-  tx: Tx,
-  expected: readonly FrameDocument[],
-): Promise<{ missing: string[]; stale: string[] }> {
-  const held = await rowsOf<{ id: string; digest: string }>(
-    tx,
-    sql`select id, md5(doc::text) as digest from ${DOCUMENTS}
-         where kind = 'frames' and id = any(${sql.param(expected.map(({ id }) => id))}) and doc is not null`,
-  )
-  const digests = new Map(held.map(({ id, digest }) => [id, digest]))
-  const damaged = new Set(await findDamagedFrames(tx, expected))
-  const missing: string[] = []
-  const stale: string[] = []
-  for (const frame of expected) {
-    const digest = digests.get(frame.id)
-    if (digest === undefined) missing.push(frame.id)
-    else if (digest !== createHash('md5').update(JSON.stringify(frame)).digest('hex') || damaged.has(frame.id))
-      stale.push(frame.id)
-  }
-  return { missing, stale }
-}
-
-/** Clears the revisions first: a document that is right is not written again, and its damaged row would stay. */
-async function rewriteFrames(tx: Tx, deepLink: ProjectionDeps['deepLink'], ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await tx.execute(
-    sql`update ${DOCUMENTS} set revision = '' where kind = 'frames' and id = any(${sql.param([...ids])})`,
-  )
-  for (const piece of piecesOf({ ...nothingAffected(), frames: new Set(ids) }))
-    await project(tx, deepLink, piece, { recount: true })
-}
-
-/** Digests of the videos, brands and techniques; an empty one without a searchable row. */
-async function groupDigests(tx: Tx): Promise<Map<string, string>> {
-  const rows = await rowsOf<{ key: string; digest: string }>(
-    tx,
-    sql`select d.kind || ' ' || d.id as key, case when e.id is null then '' else md5(d.doc::text) end as digest
-          from ${DOCUMENTS} d left join ${ENTRIES} e on e.kind = d.kind and e.id = d.id
-         where d.kind <> 'frames' and d.doc is not null`,
-  )
-  return new Map(rows.map(({ key, digest }) => [key, digest]))
-}
-
-/** Documents that wait for an event that is not projected yet. */
-interface Pending extends Affected {
-  /** Videos with any such event: a change of a frame shows in its video, too. */
-  ofVideos: Set<unknown>
-  any: boolean
-}
-
-/**
- * Call it under the writer's lock, after reading the rows that are compared.
- * Every change seen in them then has a visible event, and the projection cannot move.
- */
-async function loadPending(tx: Tx): Promise<Pending> {
-  const rows = await rowsOf<StoredEvent>(
-    tx,
-    sql`select type, data from events
-         where ${isPending('search', SEARCH_EVENTS)} or ${isPending(SAVE_COUNTS, SAVE_EVENTS)}`,
-  )
-  return {
-    ...(await affectedBy(tx, rows)),
-    ofVideos: new Set(rows.map(({ data }) => data.video_id)),
-    any: rows.length > 0,
-  }
-}
-
-function isPending(consumer: string, types: readonly EventType[]): SQL {
-  return sql`((xid, seq) > (coalesce((select xid from checkpoints where consumer = ${consumer}), '0'::xid8),
-                            coalesce((select seq from checkpoints where consumer = ${consumer}), 0))
-              and type = any(${sql.param([...types])}::text[]))`
+  return row!.pending
 }

@@ -17,19 +17,19 @@ class MeiliNotReady extends Error {}
 export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
   /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
   key: string | undefined | (() => Promise<string | undefined>)
-  /** The state of the mirror, read at most once a second. */
-  mirror(): Promise<MirrorState | undefined>
+  /** The state of the replica, read at most once a second. */
+  state(): Promise<ReplicaState | undefined>
   timeoutMs?: number
 }
 
 /** Runs all queries as one request. @throws Late for an incomplete response. */
 export type MultiSearch = (queries: MultiSearchQuery[]) => Promise<SearchResponse<StoredHit>[]>
 
-export function openMultiSearch({ url, key, mirror, timeoutMs = 1_000 }: MeiliSearchOptions): MultiSearch {
+export function openMultiSearch({ url, key, state, timeoutMs = 1_000 }: MeiliSearchOptions): MultiSearch {
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
   const ask = openEngine(url, path, timeoutMs)
   let headers: Record<string, string> | undefined
-  let known: { at: number; state: MirrorState | undefined } | undefined
+  let known: { at: number; state: ReplicaState | undefined } | undefined
 
   async function connected(): Promise<Record<string, string>> {
     if (headers) return headers
@@ -42,12 +42,12 @@ export function openMultiSearch({ url, key, mirror, timeoutMs = 1_000 }: MeiliSe
   }
 
   async function requireReady(): Promise<void> {
-    if (!known || performance.now() - known.at > 1_000) known = { at: performance.now(), state: await mirror() }
+    if (!known || performance.now() - known.at > 1_000) known = { at: performance.now(), state: await state() }
     if (!known.state?.ready) throw new MeiliNotReady('The Meilisearch index is not ready.')
   }
 
   return async (queries) => {
-    // Side by side: the state of the mirror decides whether the answer counts, not whether the engine may be asked.
+    // Side by side: the state of the replica decides whether the answer counts, not whether the engine may be asked.
     const asked = connected().then((known) => ask(known, JSON.stringify({ queries })))
     const [{ status, body }] = await Promise.all([asked, requireReady()])
     const response = JSON.parse(body) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
@@ -62,18 +62,19 @@ export function openMultiSearch({ url, key, mirror, timeoutMs = 1_000 }: MeiliSe
   }
 }
 
-interface MirrorState {
-  /** The read-model version up to which Meilisearch holds every change. */
+interface ReplicaState {
+  /** Of its whole copy, and up to which version of the read model it holds every change. */
   version: string
   /** False while an index is missing or emptied, or holds words or documents as another version cuts them. */
   ready: boolean
 }
 
 /** What has been copied into Meilisearch; undefined before the first time. */
-export async function mirrorState(db: Executor): Promise<MirrorState | undefined> {
-  const [row] = await rowsOf<MirrorState>(
+export async function replicaState(db: Executor): Promise<ReplicaState | undefined> {
+  const [row] = await rowsOf<ReplicaState>(
     db,
-    sql`select version, ready and words = ${WORDS_VERSION} as ready from read_models where engine = 'meilisearch'`,
+    sql`select left(generation::text, 4) || '-' || version as version, ready and words = ${WORDS_VERSION} as ready
+          from read_models where engine = 'meilisearch'`,
   )
   return row
 }

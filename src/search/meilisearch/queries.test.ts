@@ -80,7 +80,7 @@ async function standIn(sent: MultiSearchQuery[]) {
   return openMultiSearch({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     key: 'only-for-tests',
-    mirror: async () => ({ version: '1', ready: true }),
+    state: async () => ({ version: '1', ready: true }),
     timeoutMs: 60_000,
   })
 }

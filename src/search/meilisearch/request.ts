@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Meilisearch, MeilisearchApiError, MeilisearchError } from 'meilisearch'
+import { Meilisearch } from 'meilisearch'
 import type { Dispatcher, Pool } from 'undici'
 import { INDEX, indexName } from './settings.ts'
 
@@ -49,12 +49,6 @@ export interface MeiliOptions {
   key: string | undefined
   /** Names the index `<prefix>_frames`; `library` by default. */
   prefix?: string
-}
-
-/** The server did not answer, or not in time: a later attempt may succeed. */
-export function isMeiliOutage(error: unknown): boolean {
-  if (error instanceof MeilisearchApiError) return error.response.status >= 500 || error.response.status === 429
-  return error instanceof MeilisearchError
 }
 
 /**

@@ -20,10 +20,10 @@ export interface MeiliSearch {
 export function openMeiliSearch(
   options: MeiliSearchOptions & { framesByIds(ids: readonly string[]): Promise<FrameDocument[]> },
 ): MeiliSearch {
-  const { prefix = 'library', mirror, framesByIds } = options
+  const { prefix = 'library', state, framesByIds } = options
   const multiSearch = openMultiSearch(options)
   return {
-    version: async () => (await mirror())?.version ?? 'none',
+    version: async () => (await state())?.version ?? 'none',
 
     async frames(query, question, senses) {
       const { wanted } = question

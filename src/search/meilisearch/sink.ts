@@ -2,18 +2,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { type EnqueuedTaskPromise, Meilisearch, MeilisearchApiError, type Settings } from 'meilisearch'
 import type { DocumentChanges } from '../library-search.ts'
 import type { MeiliOptions } from './request.ts'
-import { INDEX, indexName, SETTINGS, type StoredDocument, toStored } from './settings.ts'
+import { INDEX, indexName, SETTINGS, toStored } from './settings.ts'
 
 /** Documents and bytes per task. A task costs about the same for one document as for thousands. */
 const CHUNK = 10_000
 /** The server accepts bodies of 100 MB by default. */
 const CHUNK_BYTES = 32 * 1024 * 1024
 
-/** The mirror of the frames. A write resolves when the engine's task has succeeded and its documents can be found. */
+/** The replica of the frames. A write resolves when the engine's task has succeeded and its documents can be found. */
 export interface MeiliSink {
   apply(changes: DocumentChanges): Promise<void>
-  /** Id and revision of every frame, in batches. */
-  revisions(): AsyncIterable<{ id: string; revision: string }[]>
   /** False when the index is missing or has settings of another version. */
   intact(): Promise<boolean>
   /** Number of frames. */
@@ -46,16 +44,6 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
     async apply(changes) {
       await ensureIndex()
       await applyTo(client, name, changes)
-    },
-    async *revisions() {
-      if (!(await indexExists(checking, name))) return
-      const index = client.index<StoredDocument>(name)
-      for (let offset = 0; ; ) {
-        const { results } = await index.getDocuments({ fields: ['key', 'revision'], limit: 5_000, offset })
-        if (results.length === 0) return
-        yield results.map(({ key: id, revision }) => ({ id, revision }))
-        offset += results.length
-      }
     },
     intact: async () => hasSettings(await unlessMissing(checking.index(name).getSettings()), SETTINGS),
     count: async () => (await unlessMissing(checking.index(name).getStats()))?.numberOfDocuments ?? 0,

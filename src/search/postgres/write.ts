@@ -14,7 +14,7 @@ import {
 import { mostlyValues, namedValues } from '../named-values.ts'
 import { searchedText } from '../text/match.ts'
 import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
-import { type Executor, FRAMES, LIVE, rowsOf } from './tables.ts'
+import { AT_SWAP, type Executor, FRAMES, LIVE, rowsOf } from './tables.ts'
 import { mostlyLexeme, namedLexeme, nameLexeme } from './where.ts'
 
 /** Documents per statement: about 7 MB of JSON. */
@@ -36,7 +36,7 @@ export async function applyToReadModel(tx: Executor, changes: DocumentChanges, s
     sql`select version + 1 as version from read_models where engine = 'postgres'`,
   )
   const { version } = row!
-  const target = { tx, schema, version }
+  const target = { tx, schema, version: schema === LIVE ? version : String(AT_SWAP) }
   let changed = false
   for (const kind of DOCUMENT_KINDS) {
     for (const ids of chunksOf(changes.remove[kind])) {
@@ -59,7 +59,7 @@ interface Target extends RowTarget {
   version: string
 }
 
-/** Removes documents and their rows. A removed document stays as a tombstone, so that the mirror copies the removal. */
+/** Removes documents and their rows. A removed document stays as a tombstone: the replica copies that. */
 async function removeChunk({ tx, schema, version }: Target, kind: DocumentKind, ids: string[]): Promise<boolean> {
   const from = sql.raw(schema)
   const rows: SQL =
@@ -87,14 +87,21 @@ async function putChunk<K extends DocumentKind>(
   // The last document of an id wins: a statement cannot touch a row twice.
   const byId = new Map(documents.map((document) => [idOf(document), document]))
   const input = [...byId].map(([id, doc]) => ({ id, revision: doc.revision, doc }))
+  // A document that the live generation has so keeps the version of that one.
+  const versionOfEach =
+    schema === LIVE
+      ? sql`${version}`
+      : sql`coalesce((select version from ${sql.raw(LIVE)}.documents l where l.kind = ${kind} and l.id = x.id
+                       and l.revision = x.revision and l.doc::text = x.doc::text), ${version})`
   const rows = await rowsOf<{ id: string }>(
     tx,
     sql`
     insert into ${into}.documents as held (kind, id, revision, version, doc)
-    select ${kind}, id, revision, ${version}, doc
+    select ${kind}, id, revision, ${versionOfEach}, doc
       from json_to_recordset(${JSON.stringify(input)}::json) as x(id text, revision text, doc json)
     on conflict (kind, id) do update set revision = excluded.revision, version = excluded.version, doc = excluded.doc
       where held.revision <> excluded.revision or held.doc::text is distinct from excluded.doc::text
+         or ${schema !== LIVE} and held.version <> excluded.version
     returning id`,
   )
   if (rows.length === 0) return false

@@ -4,9 +4,9 @@ import {
   beginGeneration,
   dropOldGeneration,
   indexGeneration,
-  NEXT,
   swapGeneration,
-} from '../../../src/search/postgres/tables.ts'
+} from '../../../src/projections/search/generation.ts'
+import { NEXT } from '../../../src/search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../../src/search/postgres/write.ts'
 import { COUNTED } from '../../../src/vocabulary.ts'
 import { ask } from '../../support/frame-query.ts'
