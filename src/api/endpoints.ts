@@ -1,6 +1,6 @@
 import type { Db } from '../db/client.ts'
 import type { CachedReads } from '../http/cached-reads.ts'
-import type { Endpoint } from '../http/endpoint.ts'
+import { type Endpoint, operationNamed } from '../http/endpoint.ts'
 import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
@@ -60,3 +60,6 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...healthEndpoints,
   ...documentEndpoints,
 ]
+
+/** The operation that a tool or a form follows. */
+export const operationOf = (id: string) => operationNamed([...LIBRARY_ENDPOINTS, ...OTHER_ENDPOINTS], id)

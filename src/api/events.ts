@@ -53,14 +53,17 @@ export interface EventsDeps {
 const AFTER = /^(?:[0-9]{1,20}\.[0-9]{1,16}|end)$/
 const STREAM = 'text/event-stream'
 
+const reading = { tag: 'Operators', scope: 'events:read' } as const
+const repairing = { tag: 'Operators', scope: 'library:write' } as const
+
 /** The event log in commit-safe order, for operators' machines. `next` is always a cursor to continue from. */
 const log = [
   endpoint(
     {
+      ...reading,
       id: 'listEvents',
       method: 'get',
       path: '/api/events',
-      tag: 'Operators',
       summary: 'The event log, oldest first, as CloudEvents',
       description:
         'With `Accept: text/event-stream` the response is a stream (server-sent events): what is there after the ' +
@@ -88,7 +91,6 @@ const log = [
       },
       answer: z.strictObject({ events: z.array(Event), next: z.string() }),
       alternatives: [STREAM],
-      scope: 'events:read',
       price: 'write',
     },
     async (deps: EventsDeps, { query, caller, req, res }) => {
@@ -201,14 +203,13 @@ const DEAD_CURSOR = /^\d{1,13}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\..{1,1
 const consumers = [
   endpoint(
     {
+      ...reading,
       id: 'listEventConsumers',
       method: 'get',
       path: '/api/events/consumers',
-      tag: 'Operators',
       summary: 'The consumers of the event log, with their lag',
       parameters: {},
       answer: z.strictObject({ consumers: z.array(Consumer) }),
-      scope: 'events:read',
       // Up to 100,000 unread events are counted for each.
       price: 'heavy',
     },
@@ -216,10 +217,10 @@ const consumers = [
   ),
   endpoint(
     {
+      ...repairing,
       id: 'replayEvents',
       method: 'post',
       path: '/api/events/consumers/:consumer/replay',
-      tag: 'Operators',
       summary: 'Make a consumer handle events again, from a place in the log on',
       description: 'It never goes forward, which would skip events.',
       body: ReplayBody,
@@ -231,7 +232,6 @@ const consumers = [
         events: z.int().describe('How many events lie between the two.'),
       }),
       status: 202,
-      scope: 'library:write',
     },
     async ({ db }: EventsDeps, { params, body }) => {
       const from = await readPosition(db, 'from', body.from)
@@ -242,10 +242,10 @@ const consumers = [
   ),
   endpoint(
     {
+      ...reading,
       id: 'listDeadEvents',
       method: 'get',
       path: '/api/events/dead',
-      tag: 'Operators',
       summary: 'Events that a consumer skipped after repeated failures, the newest first',
       parameters: {
         consumer: { schema: consumerName, description: 'Only of this consumer.', example: 'search' },
@@ -256,7 +256,6 @@ const consumers = [
         },
       },
       answer: z.strictObject({ dead_events: z.array(Dead), next: nextCursor }),
-      scope: 'events:read',
       price: 'write',
     },
     async ({ db, publicUrl }: EventsDeps, { query }) => {
@@ -268,14 +267,13 @@ const consumers = [
   ),
   endpoint(
     {
+      ...reading,
       id: 'getDeadEvent',
       method: 'get',
       path: '/api/events/dead/:eventId',
-      tag: 'Operators',
       summary: 'One event, for each consumer that skipped it',
       parameters: {},
       answer: z.strictObject({ dead_events: z.array(Dead) }),
-      scope: 'events:read',
       errors: [404],
     },
     async ({ db, publicUrl }: EventsDeps, { params }) => {
@@ -286,10 +284,10 @@ const consumers = [
   ),
   endpoint(
     {
+      ...repairing,
       id: 'retryDeadEvents',
       method: 'post',
       path: '/api/events/dead/retry',
-      tag: 'Operators',
       summary: 'Make the consumers try dead events once more',
       description:
         'They do so at once, or when a worker runs again. What succeeds leaves the list; what fails stays with its ' +
@@ -298,7 +296,6 @@ const consumers = [
       example: { all: true, consumer: 'search' },
       answer: z.strictObject({ asked: z.int().describe('The number of events to try.') }),
       status: 202,
-      scope: 'library:write',
       errors: [404],
     },
     async ({ db }: EventsDeps, { body }) => ({

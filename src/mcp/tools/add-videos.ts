@@ -7,6 +7,7 @@ import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
 import { severalOf } from '../values.ts'
+import { rightsOf } from './collection.ts'
 
 /** What operators add to the library, and how far it is. */
 
@@ -33,8 +34,7 @@ function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
       'Queue videos by their addresses. Answers at once with the id of each; video_status tells when it is ready. ' +
       'A video that the library has stays as it is.',
     annotations: { ...ADDS, openWorldHint: true },
-    price: 'heavy',
-    scope: 'videos:write',
+    ...rightsOf('submitVideo'),
     input: z.strictObject({
       url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),
       ...NewDetails.shape,
@@ -76,8 +76,7 @@ function videoStatus({ db }: AddVideosDeps): Tool {
     title: 'Progress of videos',
     description: 'How far videos are: queued, fetching, extracting, annotating, ready, failed or cancelled.',
     annotations: READS,
-    price: 'read',
-    scope: 'videos:write',
+    ...rightsOf('getVideoStatus'),
     input: z.strictObject({ video_id: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS) }),
     output: z.object({
       videos: z.array(

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { boardEndpoints, pinEndpoints } from '../../api/boards.ts'
-import { favouriteEndpoints } from '../../api/favourites.ts'
+import { operationOf } from '../../api/endpoints.ts'
 import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
-import { operationNamed, priceOf } from '../../http/endpoint.ts'
+import { priceOf } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { isPageCursor } from '../arguments.ts'
@@ -19,11 +18,9 @@ export interface AccountToolDeps {
   publicUrl: string
 }
 
-const OPERATIONS = [...favouriteEndpoints, ...boardEndpoints, ...pinEndpoints]
-
 /** Scope, plan and price of the operation that does the same over HTTP. */
 export function rightsOf(id: string): Pick<Tool, 'scope' | 'everyPlan' | 'price'> {
-  const operation = operationNamed(OPERATIONS, id)
+  const operation = operationOf(id)
   const { scope = null, everyPlan = false } = operation
   return { scope, everyPlan, price: priceOf(operation) }
 }

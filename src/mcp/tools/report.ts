@@ -5,7 +5,7 @@ import { dayParameter, readReport } from '../../views/analytics.ts'
 import { quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
-import type { AccountToolDeps } from './collection.ts'
+import { type AccountToolDeps, rightsOf } from './collection.ts'
 
 const figures: Record<string, Figure> = FIGURES
 const subjects = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
@@ -23,8 +23,7 @@ export function report(deps: AccountToolDeps): Tool {
       'What was saved, and searched for: without a result, or with a weak one. ' +
       'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
-    price: 'heavy',
-    scope: 'events:read',
+    ...rightsOf('getAnalyticsSaves'),
     input: z.strictObject({
       of: z.enum(subjects).default('saves'),
       by: z.enum(splits).optional(),

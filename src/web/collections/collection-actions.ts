@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { boardEndpoints } from '../../api/boards.ts'
-import { sharedBoardEndpoints } from '../../api/shared-boards.ts'
-import { operationNamed } from '../../http/endpoint.ts'
+import { operationOf } from '../../api/endpoints.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { setCover } from '../../library/collections/board-settings.ts'
 import { ensureBoard, listBoardChoices, restoreBoard } from '../../library/collections/boards.ts'
@@ -61,14 +59,16 @@ const Rename = z.object({ name: field.text, description: field.maybe })
 
 /** What people do with a board as a whole. */
 export function addBoardActions(actions: Actions, { db }: PageDeps): void {
-  const of = (id: string) => operationNamed([...boardEndpoints, ...sharedBoardEndpoints], id)
-  const created = { path: '/web/boards', of: of('createBoard'), body: z.object({ name: field.text }) }
+  const created = { path: '/web/boards', of: operationOf('createBoard'), body: z.object({ name: field.text }) }
   actions.operation(created, (_, { board }: { board: { id: string } }) => `/boards/${board.id}`)
   const toBoard = ({ param }: Asked) => `/boards/${param('id')}`
-  actions.operation({ path: '/web/boards/:id/rename', of: of('renameBoard'), body: Rename }, toBoard)
-  actions.operation({ path: '/web/boards/:id/share', of: of('shareBoard') }, (asked) => `${toBoard(asked)}?shared=1`)
-  actions.operation({ path: '/web/boards/:id/unshare', of: of('unshareBoard') }, toBoard)
-  const deleted = { path: '/web/boards/:id/delete', of: of('deleteBoard') }
+  actions.operation({ path: '/web/boards/:id/rename', of: operationOf('renameBoard'), body: Rename }, toBoard)
+  actions.operation(
+    { path: '/web/boards/:id/share', of: operationOf('shareBoard') },
+    (asked) => `${toBoard(asked)}?shared=1`,
+  )
+  actions.operation({ path: '/web/boards/:id/unshare', of: operationOf('unshareBoard') }, toBoard)
+  const deleted = { path: '/web/boards/:id/delete', of: operationOf('deleteBoard') }
   actions.operation(deleted, ({ param }) => `/boards?deleted=${param('id')}`)
 
   const body = z.object({ cover: field.filled, ...seenPart })

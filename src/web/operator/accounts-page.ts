@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { accountEndpoints } from '../../api/accounts.ts'
+import { operationOf } from '../../api/endpoints.ts'
 import { AppError } from '../../errors.ts'
-import { operationNamed } from '../../http/endpoint.ts'
 import {
   type AccountOverview,
   findAccountByEmail,
@@ -45,8 +44,11 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
     return { page: { title: 'Invitation', current: 'operator', modules: ['collections.js'], body: shown }, status: 201 }
   })
 
-  const setPlan = operationNamed(accountEndpoints, 'setAccountPlan')
-  const plan = { path: '/web/accounts/:id/plan', of: setPlan, body: z.object({ plan: field.text }) }
+  const plan = {
+    path: '/web/accounts/:id/plan',
+    of: operationOf('setAccountPlan'),
+    body: z.object({ plan: field.text }),
+  }
   actions.operation(plan, () => '/operator/accounts')
 
   const access = {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { techniqueEndpoints } from '../../api/techniques.ts'
+import { operationOf } from '../../api/endpoints.ts'
 import { toSlug } from '../../clean-text.ts'
-import { operationNamed } from '../../http/endpoint.ts'
 import { listSuggestions, restoreSuggestion } from '../../library/frames/technique-suggestions.ts'
 import {
   findTechniqueUsage,
@@ -80,12 +79,11 @@ const Slug = z.object({ slug: field.text })
 const Retire = z.object({ retired: field.choice })
 const Merge = z.object({ into: field.text, sure: field.flag })
 
-const of = (id: string) => operationNamed(techniqueEndpoints, id)
 const toTechnique = (slug: string) => `/operator/techniques/${slug}`
 
 function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
-  const [add, update] = [of('addTechnique'), of('updateTechnique')]
+  const [add, update] = [operationOf('addTechnique'), operationOf('updateTechnique')]
   const toSlugGiven = ({ body }: { body: { slug: string } }) => toTechnique(body.slug)
   const toSame = ({ param }: Asked) => toTechnique(param('slug'))
   actions.operation({ path: '/web/techniques', of: add, body: NewTechnique }, toSlugGiven)
@@ -107,7 +105,7 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
 
 function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
-  const dismissed = { path: '/web/suggestions/:slug/dismiss', of: of('dismissTechniqueSuggestion') }
+  const dismissed = { path: '/web/suggestions/:slug/dismiss', of: operationOf('dismissTechniqueSuggestion') }
   actions.operation(dismissed, ({ param }) => `/operator/techniques?dismissed=${param('slug')}`)
 
   actions.action({ path: '/web/suggestions/:slug/restore', who }, async ({ param }) => {
