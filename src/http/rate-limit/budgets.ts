@@ -10,21 +10,6 @@ export type Price = keyof typeof PRICES
 /** The most items of a page, and of one write. Longer answers are streamed. */
 export const MOST_ITEMS = 120
 
-const DEEP_PAGE = 100
-
-/** A question to the wall that costs as much as a write: it counts, compares or skips much of the library. */
-export function asksMuch({
-  facets = false,
-  page = 1,
-  variety,
-}: {
-  facets?: boolean | undefined
-  page?: number | undefined
-  variety?: 'on' | 'off' | undefined
-}): boolean {
-  return facets || variety === 'on' || page >= DEEP_PAGE
-}
-
 /** Points per window, before RATE_LIMIT_SCALE. */
 export const BUDGETS = {
   anonymous: { points: 600, windowSec: 60 },

@@ -302,3 +302,18 @@ function releaseWhenSent(res: ServerResponse, release: () => void): void {
   if (res.closed) release()
   else res.once('close', release)
 }
+
+const DEEP_PAGE = 100
+
+/** A question to the wall that costs as much as a write: it counts, compares or skips much of the library. */
+export function asksMuch({
+  facets = false,
+  page = 1,
+  variety,
+}: {
+  facets?: boolean | undefined
+  page?: number | undefined
+  variety?: 'on' | 'off' | undefined
+}): boolean {
+  return facets || variety === 'on' || page >= DEEP_PAGE
+}

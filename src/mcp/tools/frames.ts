@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
-import { asksMuch } from '../../http/rate-limit/budgets.ts'
+import { asksMuch } from '../../http/rate-limit/rate-limits.ts'
 import type {
   FacetCounts,
   FrameFilters,
