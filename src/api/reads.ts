@@ -10,8 +10,6 @@ import { limitUpTo, requirePublicId } from '../views/parameters.ts'
 export interface ReadDeps {
   search: LibrarySearch
   publicUrl: string
-  /** The canonical key of a pasted video URL; undefined for anything else. */
-  sourceKeyOf(term: string): string | undefined
 }
 
 /** The check of a path's id, for `cachedRead`. */

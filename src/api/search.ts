@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cachedRead } from '../http/cached-reads.ts'
+import { sourceKeyOf } from '../video/source/source.ts'
 import { FrameHit, toFrame, toHit } from '../views/frame.ts'
 import { freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
@@ -48,7 +49,7 @@ export const searchEndpoints = [
       answer: SearchAnswer,
       price: 'search',
     },
-    async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
+    async ({ search, publicUrl }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'programs' })
       return {
         videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),

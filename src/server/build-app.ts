@@ -36,7 +36,6 @@ import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
-import { sourceKeyOf } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
 import { forMembers, membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
@@ -104,7 +103,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const sendPieces = openLongAnswers((exchange) => takeLongTurn(limits, exchange))
-  const shared = { db, films, takeTurn, ytdlp: config.ytdlpPath !== undefined, sourceKeyOf, publicUrl }
+  const shared = { db, films, takeTurn, ytdlp: config.ytdlpPath !== undefined, publicUrl }
   const receiving = { store, kept, tail, streams, maxUploadBytes: config.maxUploadBytes }
   const pages = openPages({
     ...shared,

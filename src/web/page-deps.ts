@@ -31,8 +31,6 @@ export interface PageDeps {
   sendPieces: SendPieces
   /** An image by its public path, for exports. */
   readImage: (path: string) => Promise<Buffer | undefined>
-  /** The canonical key of a pasted video address; undefined for anything else. */
-  sourceKeyOf(term: string): string | undefined
   /** The plan of accounts that a sign-in creates; null where sign-up is off. */
   signup: Plan | null
   /** The plan of an invited member. */

@@ -6,6 +6,7 @@ import { canonicalKey, readPageParameters } from '../parameters.ts'
 import { distance } from '../search/color.ts'
 import type { FramePage, Loosened, ReadAs, TechniqueDocument } from '../search/library-search.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
+import { sourceKeyOf } from '../video/source/source.ts'
 import { countUndescribed, impliedSort, MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
 import { toOklab } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
@@ -99,7 +100,7 @@ async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promi
 }
 
 /** The id of the video whose address was pasted into the search box. */
-async function findPastedVideo({ search, sourceKeyOf }: PageDeps, { q = '' }: WallValues): Promise<string | undefined> {
+async function findPastedVideo({ search }: PageDeps, { q = '' }: WallValues): Promise<string | undefined> {
   const sourceKey = q === '' ? undefined : sourceKeyOf(q)
   if (sourceKey === undefined) return undefined
   const { videos } = await search.search({ q, limit: 1, sourceKey, asker: 'people' })

@@ -11,6 +11,7 @@ import {
 } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
+import { sourceKeyOf } from '../../video/source/source.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
 import { byName, COUNTED, DERIVED, isListed, type ListedName } from '../../vocabulary.ts'
 import { Detail, quote } from '../present.ts'
@@ -27,8 +28,6 @@ export interface LibraryToolDeps {
   publicUrl: string
   /** An image by its media-store key. */
   readImage(key: string): Promise<Buffer | undefined>
-  /** The canonical key of a video's URL; undefined for anything else. */
-  sourceKeyOf(term: string): string | undefined
 }
 
 /** A list described without what its items may be: that spares the model's context. The values are checked. */
@@ -209,7 +208,7 @@ export async function readBrands(
 }
 
 /** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */
-type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
+type Deps = Pick<LibraryToolDeps, 'search' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */
 export async function videoIdOf(deps: Deps, given: string): Promise<string> {
@@ -224,7 +223,7 @@ export function noSuchVideo(given: readonly string[]): Error {
 }
 
 export async function findVideo(deps: Deps, given: string): Promise<string | undefined> {
-  const { search, sourceKeyOf, publicUrl } = deps
+  const { search, publicUrl } = deps
   const term = cleanText(given)
   const named = ownReference(term, publicUrl)
   if (named === undefined) {

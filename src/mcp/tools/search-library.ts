@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import { sourceKeyOf } from '../../video/source/source.ts'
 import {
   CompactFrame,
   captionOf,
@@ -39,7 +40,7 @@ interface FoundDocuments {
   techniques: TechniqueDocument[]
 }
 
-export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: LibraryToolDeps): Tool {
+export function searchLibrary({ search, advisor, publicUrl }: LibraryToolDeps): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'search_library',
