@@ -235,7 +235,7 @@ function tiersOf(offset: number, pageSize: number): { from: number; to: number }
 
 function tieredFrames({ where, isByIndex }: MatchSet, { from, to }: { from: number; to: number }): SQL {
   const by = ORDERS.strength
-  const tier = sql.raw(`(row_number() over (order by ${by}) - 1) / ${TIER}`)
+  const tier = sql.raw(to === TIER ? '0' : `(row_number() over (order by ${by}) - 1) / ${TIER}`)
   const tiers = sql.raw(String(from / TIER))
   if (!isByIndex)
     return sql`(select * from (select *, ${tier} as tier from ${ranked(where, to)}) numbered
