@@ -50,7 +50,7 @@ const CEILINGS = {
   tests: 40_081,
   bench: 6_010,
   'words of docs': 20_929,
-  'words of decisions': 6_777,
+  'words of decisions': 6_001,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
