@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -16,18 +16,39 @@ afterAll(() => {
 })
 
 const KB = 1024
-const ROOM = 6 * 1024 * KB
+const MB = 1024 * KB
 
-test.skipIf(!mounted)('an upload whose last chunk has half its room is refused, not kept in part', async () => {
+/** A store on a disk that has so much room. */
+async function storeWith(roomBytes: number) {
   const store = openDiskStore(join(disk, 'store'))
   await store.put('uploads/first', Buffer.from('first'), 'application/octet-stream')
+  const filler = join(disk, 'filler')
+  rmSync(filler, { force: true })
   const { bsize, bavail } = statfsSync(disk)
-  writeFileSync(join(disk, 'filler'), Buffer.alloc(bsize * bavail - ROOM))
-  const chunks = function* () {
-    for (let sent = 0; sent < ROOM - 32 * KB; sent += 32 * KB) yield Buffer.alloc(32 * KB, 1)
+  writeFileSync(filler, Buffer.alloc(bsize * bavail - roomBytes))
+  return store
+}
+
+function* chunks(bytes: number) {
+  for (let sent = 0; sent < bytes; sent += 32 * KB) yield Buffer.alloc(32 * KB, 1)
+}
+
+test.skipIf(!mounted)('an upload whose last chunk has half its room is refused, not kept in part', async () => {
+  const room = 6 * MB
+  const store = await storeWith(room)
+  const whole = function* () {
+    yield* chunks(room - 32 * KB)
     yield Buffer.alloc(64 * KB, 2)
   }
-  const body = Readable.from(chunks(), { objectMode: false })
+  const body = Readable.from(whole(), { objectMode: false })
   await expect(store.put('uploads/second', body, 'application/octet-stream')).rejects.toThrow('is full')
   expect(await store.stat('uploads/second')).toBeUndefined()
+})
+
+test.skipIf(!mounted)('an upload with room for it ends when it comes to the space that is kept free', async () => {
+  // A twentieth of this disk is kept: 3.2 MB.
+  const store = await storeWith(10 * MB)
+  const body = Readable.from(chunks(9 * MB), { objectMode: false })
+  await expect(store.put('uploads/second', body, 'application/octet-stream')).rejects.toThrow('is full')
+  expect(readdirSync(join(disk, 'store/uploads'))).toEqual(['first'])
 })
