@@ -57,7 +57,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'] },
+        test: { name: 'media', include: [MEDIA, 'test/{media,video,vision}/**/*.test.ts'], isolate: false },
       },
       {
         extends: true,

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { measuring } from '../library/vision-service.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ workerOptions: { measuring } })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 

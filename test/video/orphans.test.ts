@@ -14,7 +14,7 @@ test.skipIf(process.platform !== 'linux')(
     const folder = mkdtempSync(join(tmpdir(), 'orphans-test-'))
     const file = join(folder, 'clip.mp4')
     try {
-      ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=40', ...QUICK, file)
+      ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=30:d=40', ...QUICK, file)
       const script = join(folder, 'parent.mjs')
       const modules = ['../../src/video/extract/run-extraction.ts', 'users-of.ts'].map((path) =>
         JSON.stringify(join(import.meta.dirname, path)),

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
+import sharp from 'sharp'
 import { afterEach, expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import { type Annotator, AnnotatorUnavailable, type FrameToAnnotate } from '../../src/vision/annotator.ts'
@@ -18,8 +19,12 @@ const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
 let annotator: Annotator | undefined
 afterEach(() => annotator?.[Symbol.asyncDispose]())
 
-async function frame(id: string): Promise<FrameToAnnotate> {
-  const image = await readFile(new URL('./fixtures/text-card.webp', import.meta.url))
+/** Without letters: then no reader is started and asked. */
+const PLAIN = sharp({ create: { width: 64, height: 36, channels: 3, background: '#204060' } }).webp()
+
+async function frame(id: string, picture?: 'text-card'): Promise<FrameToAnnotate> {
+  const file = new URL(`./fixtures/${picture}.webp`, import.meta.url)
+  const image = picture ? await readFile(file) : await PLAIN.clone().toBuffer()
   const imageSha256 = createHash('sha256').update(image).digest('hex')
   const rest = { tSec: 1, kind: 'cut', luma: 20, tone: 'dark', motion: 0, phash: '0000000000000000', reason: 'cut' }
   return { id, image, imageSha256, width: 1280, height: 720, ...rest } as FrameToAnnotate
@@ -45,7 +50,7 @@ test('it describes frames in a process that ends with the work, and in another o
       ...options(),
       onAnnotated: async ({ frameId }) => void stored.push(frameId),
     }),
-    annotator.annotate(video, [await frame('c')], options()),
+    annotator.annotate(video, [await frame('c', 'text-card')], options()),
   ])
   expect(first.annotations.map(({ frameId, status }) => [frameId, status])).toEqual([
     ['a', 'annotated'],
@@ -62,7 +67,7 @@ test('it describes frames in a process that ends with the work, and in another o
 
 test('killed while it measures it fails that job only, and the next one has a new process', async () => {
   annotator = openMeasuringAnnotator()
-  const busy = annotator.annotate(video, await Promise.all(['b', 'c', 'd', 'e'].map(frame)), {
+  const busy = annotator.annotate(video, await Promise.all(['b', 'c', 'd', 'e'].map((id) => frame(id))), {
     ...options(),
     onAnnotated: async () => {
       for (const pid of measurers()) process.kill(pid, 'SIGKILL')
@@ -109,7 +114,7 @@ test('text is read in the languages whose data is in the folder', async () => {
   for (const code of ['eng', 'jpn']) await writeFile(join(dataDir, `${code}.traineddata`), data)
   annotator = openMeasuring({ codes: ['eng', 'jpn'], dataDir })
   expect(annotator.version).toBe('measured@2+eng+jpn')
-  const { annotations } = await annotator.annotate(video, [await frame('a')], options())
+  const { annotations } = await annotator.annotate(video, [await frame('a', 'text-card')], options())
   expect(annotations[0]?.values.on_screen_text?.value).toBe('Available today\nrelay.example')
   expect(() => openMeasuring({ codes: ['eng', 'chi_sim'], dataDir })).toThrow(
     'OCR_LANGUAGES: put chi_sim.traineddata into OCR_DATA_DIR, or leave the language out',
