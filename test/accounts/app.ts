@@ -1,16 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { parseConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/client.ts'
-import { createLogger } from '../../src/logger.ts'
 import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
-import { type OpenApi, openApi } from '../../src/server/main.ts'
-import { listeningServer } from '../support/listening.ts'
 import { type Answer, readAnswer } from '../support/openapi.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { openService, type Service } from '../support/service.ts'
 
 export interface Call {
   method?: string
@@ -19,64 +12,40 @@ export interface Call {
   headers?: Record<string, string>
 }
 
-export interface TestApi {
-  stores: Stores
+export interface TestApi extends Pick<Service, 'stores' | 'url' | 'logs' | 'stop'> {
   db: Db
-  url: string
-  /** Every line that was logged. */
-  logs: string[]
   /** The routers and the tools. */
-  app: OpenApi['app']
+  app: Service['api']['app']
   call(path: string, call?: Call): Promise<Answer>
-  /** Stops the API, and leaves its stores open until it is disposed of. */
-  stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The API as production wires it, behind one proxy, without a worker: frames come straight from the record. */
-export async function openTestApi({
-  scale = 1_000,
-  redisUrl,
-  env = {},
-  overrides = {},
-}: {
+interface TestApiOptions extends Pick<NonNullable<Parameters<typeof openService>[0]>, 'redisUrl' | 'env'> {
   scale?: number
-  redisUrl?: string
-  env?: Record<string, string>
   overrides?: AppOverrides
-} = {}): Promise<TestApi> {
-  const stores = await openStores()
-  const { db, prefix } = stores
-  const watch = overrides.search ?? ((search: LibrarySearch) => search)
-  const logs: string[] = []
-  const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
-  const dataDir = await mkdtemp(join(tmpdir(), 'frames-accounts-'))
-  const { server, url } = await listeningServer()
-  const api = await openApi({
-    config: parseConfig({
-      DATA_DIR: dataDir,
-      PUBLIC_URL: url,
-      TRUST_PROXY: '1',
-      RATE_LIMIT_SCALE: String(scale),
-      ...env,
-    }),
-    databaseUrl: stores.databaseUrl,
-    redisUrl: redisUrl ?? stores.redisUrl,
-    logger,
-    prefix,
-    server,
+}
+
+/** The API as production wires it, behind one proxy, without a worker: frames come straight from the record. */
+export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const { scale = 1_000, redisUrl, env, overrides } = options
+  const watch = overrides?.search ?? ((search: LibrarySearch) => search)
+  const service: Service = await openService({
+    pages: true,
+    worker: false,
+    redisUrl,
     // A busy machine is no unavailable Redis; a Redis of the test's own may be one.
-    ...(redisUrl === undefined ? { patienceMs: 15_000 } : {}),
-    overrides: { ...overrides, search: (search) => watch(withRecordedFrames(search, db)) },
+    patienceMs: redisUrl === undefined ? 15_000 : undefined,
+    env: { TRUST_PROXY: '1', RATE_LIMIT_SCALE: String(scale), ...env },
+    overrides: {
+      // As long as in production.
+      versionTtlMs: undefined,
+      ...overrides,
+      search: (search) => watch(withRecordedFrames(search, () => service.stores.db)),
+    },
   })
-  let stopped: Promise<void> | undefined
-  const stop = () => (stopped ??= api.stop())
+  const { stores, url, logs, stop } = service
   return {
-    stores,
-    db,
-    url,
-    logs,
-    app: api.app,
+    ...{ stores, db: stores.db, url, logs, stop, app: service.api.app },
     async call(path, { method = 'GET', key, body, headers = {} } = {}) {
       const response = await fetch(url + path, {
         method,
@@ -90,24 +59,19 @@ export async function openTestApi({
       })
       return readAnswer(method, path, response, body)
     },
-    stop,
-    async [Symbol.asyncDispose]() {
-      await stop()
-      await stores[Symbol.asyncDispose]()
-      await rm(dataDir, { recursive: true, force: true })
-    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }
 
 /** The search with frames by id from the record itself: these tests run no projection. */
-function withRecordedFrames(search: LibrarySearch, db: Db): LibrarySearch {
+function withRecordedFrames(search: LibrarySearch, db: () => Db): LibrarySearch {
   return Object.assign(Object.create(search), framesFrom(db))
 }
 
-function framesFrom(db: Db) {
+function framesFrom(db: () => Db) {
   return {
     async framesByIds(ids: readonly string[]): Promise<FrameDocument[]> {
-      const { rows } = await db.execute<Record<string, number>>(sql`
+      const { rows } = await db().execute<Record<string, number>>(sql`
         select f.*, v.title, v.author, v.platform, v.source_url, v.duration_sec
           from frames f join videos v on v.id = f.video_id
          where f.id = any(${sql.param([...ids])}::text[])`)

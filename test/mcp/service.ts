@@ -1,22 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { parseConfig } from '../../src/config.ts'
 import { startConsumer } from '../../src/events/consume.ts'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
-import { openApi } from '../../src/server/main.ts'
 import type { Subject, Surface } from '../../src/vocabulary.ts'
-import { listeningServer } from '../support/listening.ts'
 import { type SeedFrame, seedVideo } from '../support/seed.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { openService, type Service } from '../support/service.ts'
 import { silent } from './support.ts'
 
-export interface ToolService {
-  url: string
-  stores: Stores
+export interface ToolService extends Pick<Service, 'url' | 'stores'> {
   mcp: string
   /** Every tool of the product, as it is served. */
   tools: readonly Tool[]
@@ -42,19 +34,14 @@ export async function openToolService({
   countsEveryMs,
   readImage = async (key) => Buffer.from(`picture ${key}`),
 }: ServiceOptions = {}): Promise<ToolService> {
-  const stores = await openStores()
-  const dataDir = await mkdtemp(join(tmpdir(), 'frames-mcp-'))
-  const { server, url } = await listeningServer()
-  const api = await openApi({
-    config: parseConfig({ DATA_DIR: dataDir, PUBLIC_URL: url, RATE_LIMIT_SCALE: String(scale) }),
-    databaseUrl: stores.databaseUrl,
-    redisUrl: stores.redisUrl,
-    logger: silent,
-    prefix: stores.prefix,
-    server,
+  const service = await openService({
+    pages: true,
+    worker: false,
     patienceMs: 15_000,
-    overrides: { versionTtlMs: 0, countsEveryMs, readImage },
+    env: { RATE_LIMIT_SCALE: String(scale) },
+    overrides: { countsEveryMs, readImage },
   })
+  const { stores, url, api } = service
   let accounts = 0
   return {
     stores,
@@ -75,11 +62,7 @@ export async function openToolService({
       const { key } = await createKey(stores.db, { accountId: account.id, name: 'agent', scopes })
       return { accountId: account.id, bearer: { authorization: `Bearer ${key}` } }
     },
-    async [Symbol.asyncDispose]() {
-      await api.stop()
-      await stores[Symbol.asyncDispose]()
-      await rm(dataDir, { recursive: true, force: true })
-    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }
 

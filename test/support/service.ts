@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Config, parseConfig } from '../../src/config.ts'
+import type { Db } from '../../src/db/client.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createLogger, type Logger } from '../../src/logger.ts'
@@ -29,6 +30,8 @@ export interface Service {
   /** Queues a file over HTTP, as an operator does. */
   upload(bytes: Uint8Array, query?: string): Promise<{ status: number; id: string; created: boolean }>
   drain(): Promise<void>
+  /** Stops API and worker, and leaves the stores open until it is disposed of. */
+  stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -38,6 +41,10 @@ export async function openService(
     annotator?: Annotator
     env?: Record<string, string>
     worker?: boolean
+    /** Another Redis than that of the stores. */
+    redisUrl?: string
+    /** How long its limits wait for Redis. */
+    patienceMs?: number
     workerOptions?: Partial<WorkerOptions>
     overrides?: AppOverrides
     /** Serves pages: PUBLIC_URL is the address that a browser opens. */
@@ -60,7 +67,8 @@ export async function openService(
   if (config.meili) config.meili.prefix = stores.prefix
   const named = (url: string) => (options.storesByName ? url.replace('127.0.0.1', 'localhost') : url)
   const { databaseUrl, redisUrl, prefix } = stores
-  const shared = { config, databaseUrl: named(databaseUrl), redisUrl: named(redisUrl), logger, prefix }
+  const redisUrlOf = options.redisUrl ?? named(redisUrl)
+  const shared = { config, databaseUrl: named(databaseUrl), redisUrl: redisUrlOf, logger, prefix }
   const worker =
     options.worker === false
       ? NO_WORKER
@@ -76,10 +84,16 @@ export async function openService(
     port: 0,
     host: '127.0.0.1',
     ...(listening ? { server: listening.server } : {}),
+    patienceMs: options.patienceMs,
     overrides: { versionTtlMs: 0, ...options.overrides },
   })
-  const account = await createAccount(stores.db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
-  const { key: operatorKey } = await createKey(stores.db, { accountId: account.id, name: 'tests' })
+  const operatorKey = await keyOfOperator(stores.db)
+  let stopped: Promise<void> | undefined
+  const stopBoth = async () => {
+    await api.stop()
+    await worker.stop(5_000)
+  }
+  const stop = () => (stopped ??= stopBoth())
 
   const call: Service['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
@@ -115,14 +129,19 @@ export async function openService(
       return { status, id: json.video?.id ?? '', created: json.created ?? false }
     },
     drain: () => worker.drain(),
+    stop,
     async [Symbol.asyncDispose]() {
-      await api.stop()
-      await worker.stop(5_000)
+      await stop()
       await stores[Symbol.asyncDispose]()
       // A worker that was left behind may still write there.
       await rm(dataDir, { recursive: true, force: true, maxRetries: 10 })
     },
   }
+}
+
+async function keyOfOperator(db: Db): Promise<string> {
+  const account = await createAccount(db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
+  return (await createKey(db, { accountId: account.id, name: 'tests' })).key
 }
 
 const NO_WORKER: OpenWorker = {
