@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -6,6 +5,7 @@ import { openRateLimits } from '../../src/http/rate-limit/rate-limits.ts'
 import { setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
+import { listenOn } from '../support/listening.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { form, openPageVisitor } from './page-visitor.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -135,9 +135,7 @@ describe('limits', () => {
 
   test('with Redis away requests are answered and still limited, by this process', async () => {
     const silent = createServer((socket) => socket.on('error', () => undefined))
-    silent.listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    const { port } = silent.address() as { port: number }
+    const { port } = await listenOn(silent)
     for (const redisUrl of ['redis://127.0.0.1:1', `redis://127.0.0.1:${port}`]) {
       await using cut = await openTestApi({ scale: 0.001, redisUrl })
       const { key } = await seedAccount(cut.db)

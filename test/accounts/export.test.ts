@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount, deleteAccount } from '../../src/library/accounts/accounts.ts'
 import { createGrant } from '../../src/library/accounts/grants.ts'
@@ -11,18 +8,16 @@ import { createBoard, deleteBoard } from '../../src/library/collections/boards.t
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { frames } from '../library/support.ts'
+import { useFolder } from '../support/folder.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedFrames } from './seed-frames.ts'
 
 let stores: Stores
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-export-'))
+const dataDir = useFolder()
 beforeAll(async () => {
   stores = await openStores()
 })
-afterAll(async () => {
-  rmSync(dataDir, { recursive: true, force: true })
-  await stores[Symbol.asyncDispose]()
-})
+afterAll(() => stores[Symbol.asyncDispose]())
 
 const run = (...args: string[]) => frames({ stores, config: { dataDir } }, stores.redisUrl, args)
 

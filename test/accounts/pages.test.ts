@@ -1,9 +1,10 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount, findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import { createKey, listKeys } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { openMailer } from '../../src/outbound/mailer.ts'
+import { listenOn } from '../support/listening.ts'
 import type { TestApi } from './app.ts'
 import { authenticate } from './authenticate.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
@@ -214,8 +215,7 @@ describe('sign-in', () => {
         }
       })
     })
-    await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve))
-    const { port } = smtp.address() as AddressInfo
+    const { port } = await listenOn(smtp)
     const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, publicUrl: 'http://frames.example' })
     await using mailing = await openPageVisitor({ mailer })
     await mailing.api.call('/web/sign-in', form({ email: 'post@example.org' }))

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import express from 'express'
 import { pino } from 'pino'
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientIp } from '../../src/http/edge.ts'
 import { openRoutes } from '../../src/http/routes.ts'
 import { listen, send } from '../mcp/support.ts'
+import { listenOn } from '../support/listening.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /** What the HTTP edge does for every route: CORS, OPTIONS, requests that cannot be parsed, client addresses. */
@@ -168,12 +169,10 @@ test.each([
   const app = express()
   app.set('trust proxy', trustProxy)
   app.get('/', (req, res) => void res.json([req.ip, clientIp(req, trustProxy)]))
-  const behind = createServer(app)
-  await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve))
-  const answer = await fetch(`http://127.0.0.1:${(behind.address() as AddressInfo).port}/`, {
+  await using behind = await listenOn(createServer(app))
+  const answer = await fetch(behind.url, {
     headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
   })
   const [theirs, ours] = (await answer.json()) as string[]
   expect(ours).toBe(theirs)
-  behind.close()
 })

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyToMeilisearch } from '../../src/projections/search/copy.ts'
 import { Late, openBreaker } from '../../src/search/breaker.ts'
@@ -13,6 +12,7 @@ import { openSearch } from '../../src/search/open-search.ts'
 import { openReadModel } from '../../src/search/postgres/search.ts'
 import { startCutOff } from '../support/cut-off.ts'
 import { ask as frameQuery } from '../support/frame-query.ts'
+import { listenOn } from '../support/listening.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openPostgresSearch } from '../support/postgres-search.ts'
 import { type CountedApi, openCountedApi } from './counted-api.ts'
@@ -38,16 +38,7 @@ async function standInEngine(): Promise<Engine> {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ results: queries.map(() => ({ hits: [hit], estimatedTotalHits: 1 })) }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    key: undefined,
-    state: async () => ({ version: '1', ready: true }),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  return { ...(await listenOn(server)), key: undefined, state: async () => ({ version: '1', ready: true }) }
 }
 
 async function realEngine(): Promise<Engine> {

@@ -1,26 +1,22 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useFolder } from '../support/folder.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 import { giveTypescriptToGenerators } from '../support/typescript-for-generators.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 let service: Service
-let folder: string
+const folder = useFolder()
 beforeAll(async () => {
   service = await openService()
-  folder = mkdtempSync(join(tmpdir(), 'frames-typed-client-'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
 })
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await service[Symbol.asyncDispose]()
-})
+afterAll(() => service[Symbol.asyncDispose]())
 
 /** A program as a developer writes it: no cast, no assertion, every field by its type. */
 const PROGRAM = `

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
 import { isConnectionLoss, openAdmission, openDb } from '../../src/db/client.ts'
 import { toAppError } from '../../src/http/problem.ts'
+import { listenOn } from '../support/listening.ts'
 
 test(
   'a connection that dies before or within a transaction is an outage, ' + 'and its place in the pool is free again',
@@ -75,9 +75,8 @@ test('a network without a way to PostgreSQL, and a full disk of PostgreSQL, are 
 })
 
 test('a Redis that does not answer in time is an outage', async () => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  const { port } = silent.address() as AddressInfo
+  const silent = createServer()
+  const { port } = await listenOn(silent)
   const redis = new Redis({ port, host: '127.0.0.1', commandTimeout: 20, enableReadyCheck: false })
   redis.on('error', () => undefined)
   try {

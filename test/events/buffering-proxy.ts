@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listenOn } from '../support/listening.ts'
 
 const BUFFER_BYTES = 64 * 1024
 
@@ -39,18 +38,11 @@ export async function bufferingProxy(target: string) {
     })
     req.pipe(onward)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenOn(server)),
     lastEventIds,
     cut() {
       for (const res of open) res.destroy()
-    },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }

@@ -1,16 +1,16 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useFolder } from '../support/folder.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 let service: Service
-let folder: string
+const folder = useFolder()
 let frameIds: string[]
 
 beforeAll(async () => {
@@ -20,14 +20,10 @@ beforeAll(async () => {
   })
   frameIds = seeded.frameIds
   await service.drain()
-  folder = await mkdtemp(join(tmpdir(), 'frames-readme-'))
   await mkdir(join(folder, '.data'))
   await writeFile(join(folder, '.data/operator-key'), `${service.operatorKey}\n`)
 })
-afterAll(async () => {
-  await service[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => service[Symbol.asyncDispose]())
 
 /** The commands under “Try it”, as printed, each with its number. */
 async function readTour(): Promise<string[]> {

@@ -1,24 +1,20 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { useFolder } from '../support/folder.ts'
 import { openToolService, seedLaunches, type ToolService } from './service.ts'
 
 /** The protocol's own conformance suite and inspector, as a stranger would run them against the service. */
 
 const bin = resolve(import.meta.dirname, '../../node_modules/.bin')
 let service: ToolService
-let home: string
+const home = useFolder()
 beforeAll(async () => {
   service = await openToolService()
   await seedLaunches(service)
-  home = mkdtempSync(join(tmpdir(), 'frames-referees-'))
 })
-afterAll(async () => {
-  rmSync(home, { recursive: true, force: true })
-  await service[Symbol.asyncDispose]()
-})
+afterAll(() => service[Symbol.asyncDispose]())
 
 function run(program: string, args: string[]): Promise<{ code: number | null; out: string; errors: string }> {
   return new Promise((done, fail) => {

@@ -6,7 +6,6 @@ import {
   type IncomingMessage,
   type Server,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
@@ -14,6 +13,7 @@ import { type Charging, openLocalWindows } from '../../src/http/rate-limit/rate-
 import type { Routes } from '../../src/http/routes.ts'
 import type { ReadModelVersion } from '../../src/http/versioned-cache.ts'
 import type { Logger } from '../../src/logger.ts'
+import { listenOn } from '../support/listening.ts'
 import { holdAnswer, holdToolResult } from '../support/openapi.ts'
 
 export const silent = pino({ level: 'silent' })
@@ -40,19 +40,18 @@ export interface Listening {
 export async function listen(wire: (url: string) => Routes[], logger: Logger = silent): Promise<Listening> {
   // As in the service: a starved test must not meet a connection that the server has just let go.
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const listening = await listenOn(server)
   server.on(
     'request',
-    createApp({ logger, trustProxy: 0, countRequest: () => undefined, limits: UNLIMITED, routers: wire(url) }),
+    createApp({
+      logger,
+      trustProxy: 0,
+      countRequest: () => undefined,
+      limits: UNLIMITED,
+      routers: wire(listening.url),
+    }),
   )
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  return listening
 }
 
 export interface Answer {

@@ -1,9 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,6 +9,8 @@ import { openDiskStore, StorageFull } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
 import { S3_KEY, startS3 } from '../support/bucket.ts'
+import { useFolder } from '../support/folder.ts'
+import { listenOn } from '../support/listening.ts'
 
 const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
@@ -142,8 +141,7 @@ function* breaksOff() {
   throw new Error('line cut')
 }
 
-const root = mkdtempSync(join(tmpdir(), 'store-test-'))
-afterAll(() => rmSync(root, { recursive: true, force: true }))
+const root = useFolder()
 
 describe('on disk', () => {
   contract(
@@ -201,32 +199,26 @@ describe('a bucket that is away', () => {
   const SHORT_MS = 100
   /** The outcome of each operation on a store whose server behaves like this. */
   async function failuresOf(answer: RequestListener, idleTimeoutMs?: number): Promise<unknown[]> {
-    const server = createServer(answer).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await using server = await listenOn(createServer(answer))
+    const endpoint = server.url
     const given = { endpoint, bucket: 'frames', region: 'us-east-1', accessKey: 'a', secretKey: 'b' }
     const store = openS3Store({ ...given, ...(idleTimeoutMs ? { idleTimeoutMs } : {}) })
-    try {
-      const acts = [
-        () => store.get('frames/b/1.webp'),
-        async () => readAll((await store.open('frames/b/1.webp'))!),
-        () => store.stat('frames/b/1.webp'),
-        () => store.put('frames/b/1.webp', Buffer.from('x'), 'image/webp'),
-        () => store.put('uploads/b', Readable.from([Buffer.from('x')], { objectMode: false }), 'video/mp4'),
-        () => keys(store, 'frames/b/'),
-      ]
-      return await Promise.all(
-        acts.map((act) =>
-          act().then(
-            () => 'no failure',
-            (error: unknown) => error,
-          ),
+    const acts = [
+      () => store.get('frames/b/1.webp'),
+      async () => readAll((await store.open('frames/b/1.webp'))!),
+      () => store.stat('frames/b/1.webp'),
+      () => store.put('frames/b/1.webp', Buffer.from('x'), 'image/webp'),
+      () => store.put('uploads/b', Readable.from([Buffer.from('x')], { objectMode: false }), 'video/mp4'),
+      () => keys(store, 'frames/b/'),
+    ]
+    return await Promise.all(
+      acts.map((act) =>
+        act().then(
+          () => 'no failure',
+          (error: unknown) => error,
         ),
-      )
-    } finally {
-      server.closeAllConnections()
-      server.close()
-    }
+      ),
+    )
   }
 
   test.each<[string, RequestListener, number?]>([

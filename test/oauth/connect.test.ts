@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkConnection } from '../../src/cli/connect.ts'
+import { listenOn } from '../support/listening.ts'
 import { openSignInService, type SignInService } from './support.ts'
 
 /** `frames connect check`, through proxies that break one thing each. */
@@ -34,13 +34,8 @@ async function proxied<T>(broken: Break, act: (url: string) => Promise<T>): Prom
     })
     req.pipe(passed)
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  try {
-    return await act(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
+  await using listening = await listenOn(server)
+  return await act(listening.url)
 }
 
 const faultsOf = async (url: string) => {

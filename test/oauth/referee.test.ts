@@ -1,33 +1,19 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../src/local/processes.ts'
+import { useFolder } from '../support/folder.ts'
 import { openSignInService, register, type SignInService } from './support.ts'
 
 /** The protocol's own conformance suite for authorization servers, with a person who consents. */
 
 const conformance = resolve(import.meta.dirname, '../../node_modules/.bin/conformance')
 let service: SignInService
-let home: string
+const home = useFolder()
 beforeAll(async () => {
   service = await openSignInService()
-  home = mkdtempSync(join(tmpdir(), 'frames-oauth-referee-'))
 })
-afterAll(async () => {
-  rmSync(home, { recursive: true, force: true })
-  await service[Symbol.asyncDispose]()
-})
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
-}
+afterAll(() => service[Symbol.asyncDispose]())
 
 test('every check of the conformance suite passes', async () => {
   const person = await service.person('designer@example.com')

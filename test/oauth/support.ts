@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import { listenOn } from '../support/listening.ts'
 import { readAnswer } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
@@ -33,8 +34,7 @@ export async function openSignInService(env: Record<string, string> = {}): Promi
     res.writeHead(found?.status ?? (found ? 200 : 404), { 'content-type': 'application/json', ...found?.headers })
     res.end(found?.body)
   })
-  await new Promise<void>((done) => documents.listen(0, '127.0.0.1', done))
-  const { port } = documents.address() as AddressInfo
+  const listening = await listenOn(documents)
   const service = await openService({
     pages: true,
     worker: false,
@@ -42,7 +42,7 @@ export async function openSignInService(env: Record<string, string> = {}): Promi
     overrides: {
       wire: {
         resolve: async (host) => [{ address: names.get(host) ?? '93.184.216.34', family: 4 }],
-        dial: async () => connect(port, '127.0.0.1'),
+        dial: async () => connect(listening.port, '127.0.0.1'),
       },
     },
   })
@@ -55,8 +55,7 @@ export async function openSignInService(env: Record<string, string> = {}): Promi
     person: (email, plan = 'pro') => personOf(service, email, plan),
     async [Symbol.asyncDispose]() {
       await close()
-      documents.closeAllConnections()
-      documents.close()
+      await listening[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,13 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { useFolder } from '../support/folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-command-'))
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+const dataDir = useFolder()
 
 const frames = (...args: string[]) => framesWith({}, ...args)
 

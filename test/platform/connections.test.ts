@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { pino } from 'pino'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { addressReader } from '../../src/http/edge.ts'
 import { type ConnectionLimits, guardConnections } from '../../src/http/server.ts'
 import { silent } from '../mcp/support.ts'
+import { useClosing } from '../support/closing.ts'
+import { listenOn } from '../support/listening.ts'
 
-let stop = () => {}
-afterEach(() => stop())
+const close = useClosing()
 
 /** A server that waits for the whole body and then says its length. */
 async function open(bodyMs: number, ready = async () => {}): Promise<() => Socket> {
@@ -23,12 +24,8 @@ async function open(bodyMs: number, ready = async () => {}): Promise<() => Socke
     res.end(`${bytes} bytes`)
   })
   guardConnections(server, silent, { bodyMs })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  stop = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  return () => connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
+  const { port } = close(await listenOn(server))
+  return () => connect(port, '127.0.0.1').setEncoding('latin1')
 }
 
 const head = (method: string, path: string, length: number) =>
@@ -127,12 +124,7 @@ test('bodies in pieces are whole when they come in time, one after the other on 
 async function openLong(limits: ConnectionLimits) {
   const server = createServer((_req, res) => void res.end(Buffer.alloc(64 * 1024 * 1024)))
   guardConnections(server, silent, limits)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  stop = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  const { port } = server.address() as AddressInfo
+  const { port } = close(await listenOn(server))
   return {
     client: (localAddress = '127.0.0.1') => connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {}),
     count: () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count))),
@@ -174,8 +166,8 @@ test('IPv6 connections of one /64 are of one address', () => {
 test('a CONNECT, also with more behind it, is a method that is not allowed, and leaves no connection', async () => {
   const server = createServer()
   guardConnections(server, silent)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
+  const { port } = await listenOn(server)
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1')
   socket.write(`CONNECT a:1 HTTP/1.1\r\nhost: x\r\n\r\n${'x'.repeat(100_000)}`)
   const answer = await answerOf(socket, '"}')
   expect(answer).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nAllow: /)
@@ -188,8 +180,7 @@ test('connections that cannot be accepted are told once and end nothing', async 
   const lines: string[] = []
   const server = createServer()
   guardConnections(server, pino({}, { write: (line) => void lines.push(line) }))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  stop = () => server.close()
+  close(await listenOn(server))
   for (let n = 0; n < 3; n++) server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }))
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['connections not accepted'])
 })

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../src/local/processes.ts'
+import { useFolder } from '../support/folder.ts'
+import { listenOn } from '../support/listening.ts'
 import { openService, type Service } from '../support/service.ts'
 
 // The examples of deploy/ in front of a real API, where Caddy and nginx are installed.
@@ -14,27 +15,11 @@ const hasCaddy = has('caddy', 'version')
 const hasNginx = has('nginx', '-v')
 
 let service: Service
-let folder: string
+const folder = useFolder()
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'edge-'))
   if (hasCaddy || hasNginx) service = await openService({ worker: false, env: { TRUST_PROXY: '1' } })
 })
-afterAll(async () => {
-  await service?.[Symbol.asyncDispose]()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-async function listening(listener: RequestListener = () => undefined): Promise<{ server: Server; port: number }> {
-  const server = createServer(listener)
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  return { server, port: (server.address() as AddressInfo).port }
-}
-
-async function freePort(): Promise<number> {
-  const { server, port } = await listening()
-  await new Promise((done) => server.close(done))
-  return port
-}
+afterAll(() => service?.[Symbol.asyncDispose]())
 
 /** Runs a proxy until `act` has ended. */
 async function during(proxy: ChildProcess, url: string, act: () => Promise<void>): Promise<void> {
@@ -74,7 +59,8 @@ describe('deploy/Caddyfile', () => {
     // Without Caddy's own API, which would need a port.
     writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${readFileSync('deploy/Caddyfile', 'utf8')}`)
     const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
-    const { server, port: stub } = await listening(tellAddress)
+    await using api = await listenOn(createServer(tellAddress))
+    const { port: stub } = api
     for (const origin of [service.api.port, stub]) {
       const site = `http://127.0.0.1:${await freePort()}`
       const proxied = { ...env, SITE: site, API: `127.0.0.1:${origin}` }
@@ -85,8 +71,6 @@ describe('deploy/Caddyfile', () => {
         expect(await wall.json()).toMatchObject({ page: 1 })
       })
     }
-    server.closeAllConnections()
-    server.close()
   })
 })
 
@@ -138,19 +122,20 @@ describe('deploy/nginx.conf', () => {
   })
 
   test.skipIf(!hasNginx)('answers from the cache while the API is away', async () => {
-    const { server, port: origin } = await listening((req, res) => {
+    const server = createServer((req, res) => {
       if (req.url === '/address') return tellAddress(req, res)
       const kept = 'public, max-age=1, s-maxage=1, stale-while-revalidate=60, stale-if-error=600'
       res.writeHead(200, { 'Cache-Control': req.url === '/kept' ? kept : 'no-store' }).end('answer')
     })
+    const api = await listenOn(server)
+    const origin = api.port
     const port = await freePort()
     const site = `http://127.0.0.1:${port}`
     await during(startNginx('away', { port, origin }), site, async () => {
       expect(await ask(`${site}/kept`)).toMatchObject({ status: 200, cache: 'MISS' })
       expect((await ask(`${site}/never`)).status).toBe(200)
       await expectOwnAddress(`${site}/address`)
-      server.closeAllConnections()
-      await new Promise((done) => server.close(done))
+      await api[Symbol.asyncDispose]()
       const seen = new Set<string>()
       await expect
         .poll(async () => {

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { keepAliveFile } from '../../src/cli/serve.ts'
+import { listenOn } from '../support/listening.ts'
 
 // deploy/frames is the command of the image.
 
@@ -59,8 +59,7 @@ test('a worker is healthy while its own file is touched, and every worker has on
 
 test('where no worker runs, the API must answer', async () => {
   const server: Server = createServer((req, res) => res.writeHead(req.url === '/livez' ? 200 : 500).end())
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const PORT = String((server.address() as AddressInfo).port)
+  const PORT = String((await listenOn(server)).port)
   expect(await frames(['healthcheck'], { PORT })).toMatchObject({ code: 0 })
   await new Promise((done) => server.close(done))
   expect(await frames(['healthcheck'], { PORT })).toEqual({ code: 1, stdout: 'The API does not answer.\n' })

@@ -1,25 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { warnOfOtherHost } from '../../src/http/server.ts'
 import { createLogger } from '../../src/logger.ts'
 import { startFrames } from '../library/support.ts'
 import { startS3 } from '../support/bucket.ts'
+import { useFolder } from '../support/folder.ts'
+import { listenOn } from '../support/listening.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 let stores: Stores
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-refused-'))
+const dataDir = useFolder()
 beforeAll(async () => {
   stores = await openStores()
 })
-afterAll(async () => {
-  rmSync(dataDir, { recursive: true, force: true })
-  await stores[Symbol.asyncDispose]()
-})
+afterAll(() => stores[Symbol.asyncDispose]())
 
 const SECRET = 'not-the-password-0123456789'
 
@@ -82,8 +78,7 @@ test('a host that does not exist is named', async () => {
 
 test('a port for metrics that is in use is one clear line', async () => {
   const taken = createServer()
-  await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done))
-  const { port } = taken.address() as AddressInfo
+  const { port } = await listenOn(taken)
   for (const command of ['api', 'start'])
     expect(await refusal(command, { METRICS_PORT: String(port), DATA_DIR: join(dataDir, command) })).toBe(
       `METRICS_PORT: port ${port} is in use. ` +
@@ -113,8 +108,7 @@ test.skipIf(MEILI_MISSING)('Meilisearch that refuses the key is one line that na
 
 test('a PUBLIC_URL that no request names is warned of once; one match ends the watch', async () => {
   const server = createServer((_req, res) => res.end())
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as AddressInfo
+  const { port } = await listenOn(server)
   const ask = (path: string, headers: Record<string, string>) =>
     new Promise<void>((done) => {
       request({ host: '127.0.0.1', port, path, headers }, (answer) => answer.resume().once('end', done)).end()

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { Agent, createServer, get, type IncomingMessage, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { drainable } from '../../src/http/server.ts'
 import { stopInOrder } from '../../src/server/shutdown.ts'
+import { listenOn } from '../support/listening.ts'
 
 const silent = pino({ level: 'silent' })
 
@@ -20,7 +21,7 @@ test(
     })
     const arrived = once(server, 'slow')
     const drain = drainable(server)
-    const url = await listening(server)
+    const { url } = await listenOn(server)
     const agent = new Agent({ keepAlive: true })
     expect((await fetched(`${url}/`, agent)).text).toBe('quick')
     const slow = fetched(`${url}/slow`, agent)
@@ -42,7 +43,7 @@ test(
 test('a client that hangs is cut off at the deadline', async () => {
   const server = createServer(() => undefined)
   const drain = drainable(server)
-  const url = await listening(server)
+  const { url } = await listenOn(server)
   const hanging = fetched(`${url}/`, new Agent()).catch((error: Error) => error)
   await once(server, 'request')
   await drain.drain({ graceMs: 0, deadlineMs: 50 })
@@ -53,7 +54,7 @@ test('a connection that was opened ahead, as browsers do, holds up no stop', asy
   const server = createServer({ headersTimeout: 0, requestTimeout: 0 }, () => undefined)
   const drain = drainable(server)
   const accepted = once(server, 'connection')
-  const unused = connect(Number(new URL(await listening(server)).port), '127.0.0.1')
+  const unused = connect((await listenOn(server)).port, '127.0.0.1')
   const closed = once(unused, 'close')
   await accepted
   await drain.drain({ graceMs: 0, deadlineMs: 3_600_000 })
@@ -85,12 +86,6 @@ test(
     expect(stopped).toEqual(['a', 'c', 'b', 'd', 'e'])
   },
 )
-
-async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 function fetched(url: string, agent: Agent): Promise<{ response: IncomingMessage; text: string }> {
   return new Promise((resolve, reject) => {

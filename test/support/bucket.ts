@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
+import { listenOn } from './listening.ts'
 
 /** An upload in parts that was begun and neither completed nor aborted. */
 export interface OpenUpload {
@@ -57,11 +58,11 @@ export async function openBucket() {
     }
     pass(req, res, s3.port, open)
   })
-  await new Promise<void>((listening) => door.listen(0, '127.0.0.1', listening))
+  const listening = await listenOn(door)
   const bucket = {
     /** The settings of a service whose images and uploads are in it. */
     env: {
-      S3_ENDPOINT: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+      S3_ENDPOINT: listening.url,
       S3_BUCKET: 'media',
       S3_ACCESS_KEY: S3_KEY.accessKey,
       S3_SECRET_KEY: S3_KEY.secretKey,
@@ -70,8 +71,7 @@ export async function openBucket() {
     open,
     isFull: false,
     async [Symbol.asyncDispose]() {
-      door.closeAllConnections()
-      door.close()
+      await listening[Symbol.asyncDispose]()
       await s3[Symbol.asyncDispose]()
     },
   }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listenOn } from './listening.ts'
 
 export interface Received {
   path: string
@@ -42,17 +42,14 @@ export async function openWebhookReceiver(first: Answer = status(204)): Promise<
     received.push(one)
     by(one, response, received.length)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const listening = await listenOn(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    ...listening,
+    url: `${listening.url}/hook`,
     received,
     mostAtOnce: () => most,
     answer(next) {
       by = next
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
     },
   }
 }

@@ -1,35 +1,24 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
+import { expect, test } from 'vitest'
+import type { Extraction } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
-import { ffmpeg, QUICK } from './ffmpeg.ts'
+import { ffmpeg, QUICK, useClips } from './ffmpeg.ts'
 
 const SAMPLE = join(import.meta.dirname, '../../samples/tears-of-steel.mp4')
-let folder: string
+const clips = useClips()
+const { folder, scratch } = clips
+const make = (name: string, ...args: string[]) => clips.make(name, ...args, ...QUICK)
+const extract = (file: string, limits = { maxDurationSec: 900 }, loops = false) =>
+  clips.extract(file, { limits, loops })
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'extract-test-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-function scratch(): string {
-  return mkdtempSync(join(folder, 'scratch-'))
-}
-
-function make(name: string, ...args: string[]): string {
-  const file = join(folder, name)
-  ffmpeg(...args, ...QUICK, file)
-  return file
-}
-
-const extract = (file: string, limits = { maxDurationSec: 900 }, loops = true) =>
-  extractVideo({ file, scratchDir: scratch(), signal: new AbortController().signal, limits, loops })
+/** Extracted once for those who look at it. */
+let ofSample: Promise<Extraction> | undefined
+const extractSample = () => (ofSample ??= extract(SAMPLE, undefined, true))
 
 test('a film gives its shots, its frames and their images', async () => {
-  const extraction = await extract(SAMPLE)
+  const extraction = await extractSample()
   expect(extraction.probe).toMatchObject({
     width: 800,
     height: 332,
@@ -75,7 +64,7 @@ test('the same file gives the same picks, in a child process too', async () => {
     frames: frames.map(({ imagePath: _, thumbPath: __, loop, ...frame }) => ({ ...frame, loop: loop?.sha256 })),
   })
   const [first, second] = [
-    await extract(SAMPLE),
+    await extractSample(),
     await extractInChild({
       file: SAMPLE,
       scratchDir: scratch(),

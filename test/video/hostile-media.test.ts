@@ -1,14 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
 import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 import { inputOptions } from '../../src/video/programs.ts'
-import { ffmpeg, QUICK } from './ffmpeg.ts'
+import { listenOn } from '../support/listening.ts'
+import { QUICK, useClips } from './ffmpeg.ts'
 
 /** Every failure code of a file. Document a new one too. */
 const CODES = [
@@ -25,7 +25,7 @@ const CODES = [
 ]
 const MAX_SEC = 120
 
-let folder: string
+const { folder, make, scratch } = useClips()
 let listener: Server
 let connections = 0
 let port = 0
@@ -39,24 +39,17 @@ function path(name: string): string {
   return join(folder, name)
 }
 
-function make(name: string, ...args: string[]): string {
-  ffmpeg(...args, path(name))
-  return path(name)
-}
-
 function write(name: string, content: Buffer | string): string {
   writeFileSync(path(name), content)
   return path(name)
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'hostile-test-'))
   listener = createServer((socket) => {
     connections++
     socket.destroy()
   })
-  await new Promise<void>((done) => listener.listen(0, '127.0.0.1', done))
-  port = (listener.address() as { port: number }).port
+  ;({ port } = await listenOn(listener))
   write('secret.txt', 'secret')
   const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=3']
   clip = readFileSync(make('clip.mp4', ...picture, ...QUICK, '-movflags', '+faststart'))
@@ -66,10 +59,7 @@ beforeAll(async () => {
   ts = readFileSync(make('clip.ts', '-i', path('clip.mp4'), '-c', 'copy'))
 })
 
-afterAll(async () => {
-  await new Promise((done) => listener.close(done))
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => new Promise((done) => listener.close(done)))
 
 type Outcome = { extraction: Extraction; code: null } | { extraction: null; code: string }
 
@@ -78,7 +68,7 @@ async function run(
   limits: Parameters<typeof extractVideo>[0]['limits'] = { maxDurationSec: MAX_SEC },
   extract = extractVideo,
 ): Promise<Outcome> {
-  const scratchDir = mkdtempSync(path('scratch-'))
+  const scratchDir = scratch()
   try {
     const extraction = await extract({ file, scratchDir, signal: new AbortController().signal, limits })
     expect(extraction.frames.length).toBeGreaterThan(0)

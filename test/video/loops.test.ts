@@ -1,31 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { extractVideo } from '../../src/video/extract/extract.ts'
-import { ffmpeg, QUICK } from './ffmpeg.ts'
+import { expect, test } from 'vitest'
+import { QUICK, useClips } from './ffmpeg.ts'
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'loops-test-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const clips = useClips()
 
 function make(name: string, ...filters: string[]): string {
-  const file = join(folder, name)
   const inputs = filters.flatMap((filter) => ['-f', 'lavfi', '-i', filter])
-  const joined = ['-filter_complex', `concat=n=${filters.length}`]
-  ffmpeg(...inputs, ...joined, ...QUICK, file)
-  return file
+  return clips.make(name, ...inputs, '-filter_complex', `concat=n=${filters.length}`, ...QUICK)
 }
 
-const extract = async (file: string, loops?: boolean) => {
-  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
-  const limits = { maxDurationSec: 60 }
-  const options = { file, scratchDir, signal: new AbortController().signal, limits }
-  return extractVideo(loops === undefined ? options : { ...options, loops })
-}
+const extract = (file: string, loops?: boolean) => clips.extract(file, loops === undefined ? {} : { loops })
 
 const read = (path: string) => sharp(path, { animated: true }).metadata()
 

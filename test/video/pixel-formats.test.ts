@@ -1,13 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { extractVideo } from '../../src/video/extract/extract.ts'
+import { beforeAll, expect, test } from 'vitest'
 import type { ExtractedFrame } from '../../src/video/extract/frame-images.ts'
-import { ffmpeg } from './ffmpeg.ts'
+import { useClips } from './ffmpeg.ts'
 
-let folder: string
+const { extract, make: makeFile } = useClips()
 let plain: ExtractedFrame
 
 /** A grey, a white, a red, a blue, a green and a skin-coloured field. */
@@ -22,25 +19,14 @@ const SOURCE = [
 ].join(',')
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'pixels-test-'))
   plain = (await extract(make('plain.mp4', SDR, ['-c:v', 'libx264', '-pix_fmt', 'yuv420p', ...TAGS]))).frames[0]!
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const SDR = `${SOURCE},scale=out_color_matrix=bt709:out_range=tv,format=yuv444p`
 
 const TAGS = ['-colorspace', 'bt709', '-color_trc', 'bt709', '-color_primaries', 'bt709', '-color_range', 'tv']
 
-function make(name: string, filters: string, args: string[]): string {
-  const file = join(folder, name)
-  ffmpeg('-f', 'lavfi', '-i', filters, ...args, file)
-  return file
-}
-
-function extract(file: string) {
-  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
-  return extractVideo({ file, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 60 } })
-}
+const make = (name: string, filters: string, args: string[]) => makeFile(name, '-f', 'lavfi', '-i', filters, ...args)
 
 /** The colours in the middle of the six fields. */
 async function fields(frame: ExtractedFrame): Promise<number[][]> {

@@ -1,27 +1,17 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ExtractOptions, extractVideo } from '../../src/video/extract/extract.ts'
-import { ffmpeg, QUICK } from './ffmpeg.ts'
+import { expect, test } from 'vitest'
+import type { ExtractOptions } from '../../src/video/extract/extract.ts'
+import { QUICK, useClips } from './ffmpeg.ts'
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sound-test-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const { extract, folder, make } = useClips()
 
 /** Eight seconds of picture with this sound. */
-function film(name: string, ...sound: string[]): string {
-  const file = join(folder, name)
-  ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=160x90:r=10:d=8', ...sound, ...QUICK, '-shortest', file)
-  return file
-}
+const film = (name: string, ...sound: string[]) =>
+  make(name, '-f', 'lavfi', '-i', 'testsrc=s=160x90:r=10:d=8', ...sound, ...QUICK, '-shortest')
 
 async function soundOf(file: string, options: Partial<ExtractOptions> = {}) {
-  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
-  const { signal } = new AbortController()
-  const { picture } = await extractVideo({ file, scratchDir, signal, limits: { maxDurationSec: 60 }, ...options })
+  const { picture } = await extract(file, options)
   const { loudness, silence_share } = picture.measures
   return { loudness, silence_share, noSound: picture.noSound }
 }

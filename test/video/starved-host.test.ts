@@ -1,22 +1,18 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { MediaError } from '../../src/errors.ts'
 import { extractVideo } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
-import { ffmpeg, QUICK } from './ffmpeg.ts'
+import { QUICK, useClips } from './ffmpeg.ts'
 
 // A machine with other work decodes slowly. That is never the fault of the file.
 
-let folder: string
+const { folder, make, scratch } = useClips()
 let clip: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'starved-test-'))
-  clip = join(folder, 'clip.mp4')
-  ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=10:d=8', ...QUICK, clip)
+  clip = make('clip.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=10:d=8', ...QUICK)
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A program in place of ffmpeg or ffprobe. */
 function program(name: string, script: string): string {
@@ -27,8 +23,12 @@ function program(name: string, script: string): string {
 }
 
 function options(limits: { standstillMs?: number; cpuSec?: number } = {}) {
-  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
-  return { file: clip, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 60, ...limits } }
+  return {
+    file: clip,
+    scratchDir: scratch(),
+    signal: new AbortController().signal,
+    limits: { maxDurationSec: 60, ...limits },
+  }
 }
 
 const failureOf = (work: Promise<unknown>) =>
