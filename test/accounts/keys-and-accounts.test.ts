@@ -20,7 +20,7 @@ import {
   revokeKey,
   rotateKey,
 } from '../../src/library/accounts/keys.ts'
-import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrame, saveFrames } from '../../src/library/collections/saves.ts'
 import { openStores, type Stores } from '../support/stores.ts'
@@ -203,40 +203,6 @@ describe('dead keys', () => {
 })
 
 describe('stored answers', () => {
-  const answer = (body: unknown) => async () => ({ status: 200, body })
-
-  test(
-    'while the first request runs the second is told so; ' + 'what fails or dies half-way leaves the key free',
-    async () => {
-      const { account } = await seedAccount(stores.db)
-      const given = { accountId: account.id, key: 'k', request: 'POST /x' }
-      await expect(
-        runIdempotently(stores.db, given, async (tx) => {
-          await createBoard(tx, { accountId: account.id, name: 'rolled back' })
-          throw new Error('died')
-        }),
-      ).rejects.toThrow('died')
-      expect((await listBoards(stores.db, account.id)).boards).toEqual([])
-
-      const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-      const first = runIdempotently(stores.db, given, async () => {
-        begin()
-        await mayEnd
-        return { status: 201, body: { b: 1, a: 2 } }
-      })
-      await begun
-      await expect(runIdempotently(stores.db, given, answer('never'))).rejects.toMatchObject({
-        code: 'conflict',
-        retryAfterSec: 1,
-      })
-      end()
-      expect(await first).toMatchObject({ replayed: false })
-      const again = await runIdempotently(stores.db, given, answer('never'))
-      expect([again.status, JSON.stringify(again.body), again.replayed]).toEqual([201, '{"b":1,"a":2}', true])
-    },
-  )
-
   test('an account that is deleted meanwhile stores nothing and waits for nobody', async () => {
     const { account } = await seedAccount(stores.db)
     const { frameIds } = await seedFrames(stores.db, { count: 6 })
