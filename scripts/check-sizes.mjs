@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_334,
   'TypeScript of src': 55_898,
   'text of src': 63_723,
-  tests: 40_081,
+  tests: 39_919,
   bench: 6_010,
   'words of docs': 20_929,
   'words of decisions': 6_001,
