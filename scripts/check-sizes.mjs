@@ -49,8 +49,8 @@ const CEILINGS = {
   'text of src': 63_723,
   tests: 39_919,
   bench: 6_010,
-  'words of docs': 20_929,
-  'words of decisions': 6_001,
+  'words of docs': 20_609,
+  'words of decisions': 5_996,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
