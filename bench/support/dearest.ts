@@ -76,7 +76,7 @@ export const DEAREST: Record<string, Dearest> = {
   'GET /api/boards/export': read('/api/boards/export'),
   'POST /api/boards/:id/frames': async (world, n) => {
     const { db, accountId, board, frames } = world
-    const frameIds = frames.slice(n * 500, n * 500 + 500)
+    const frameIds = frames.slice(n * 120, n * 120 + 120)
     await unpinFrames(db, { accountId, boardId: board, frameIds })
     return sendJson(world, `/api/boards/${board}/frames`, { frameIds, note: MOST.note, position: 0 })
   },

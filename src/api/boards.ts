@@ -91,10 +91,8 @@ const boardAnswer = z.strictObject({ board: Board })
 
 async function* boardBatches(deps: BoardsDeps, accountId: string) {
   for (let after: string | null | undefined; after !== null; ) {
-    const { boards, next }: Awaited<ReturnType<typeof listBoards>> = await listBoards(deps.db, accountId, {
-      limit: MOST_ITEMS,
-      after,
-    })
+    const page = { limit: MOST_ITEMS, after }
+    const { boards, next }: Awaited<ReturnType<typeof listBoards>> = await listBoards(deps.db, accountId, page)
     yield await toBoards(deps, boards)
     after = next
   }

@@ -27,15 +27,15 @@ export const favouriteEndpoints = [
         .strictObject({ frames: z.array(SavedFrame), next: nextCursor.optional() })
         .meta({ id: 'SavesResponse' }),
       answerHeaders: LINK,
+      price: 'search',
       scope: 'saves:read',
     },
     async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, sendPieces }) => {
-      const { db, search, publicUrl } = deps
       if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'frames', savedBatches(deps, caller.account.id))
-      const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
-      linkNext({ req, res }, publicUrl, { limit, next })
-      return { frames: await toSavedFrames({ search, publicUrl }, saves), ...nextOf({ limit, after }, next) }
+      const { saves, next } = await listSaves(deps.db, caller.account.id, { limit, after })
+      linkNext({ req, res }, deps.publicUrl, { limit, next })
+      return { frames: await toSavedFrames(deps, saves), ...nextOf({ limit, after }, next) }
     },
   ),
 

@@ -26,6 +26,7 @@ const ofOneVideo = [
       summary: 'The shots of a video, with the ways in and out',
       parameters: {},
       answer: ShotsAnswer,
+      price: 'search',
       errors: [404],
     },
     async ({ films, search }: Deps, { params: { id } }) => {

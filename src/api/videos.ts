@@ -152,6 +152,7 @@ const openReads = [
       summary: 'Every frame of one video in time order',
       parameters: { provenance: frameParameters.provenance },
       answer: VideoFramesAnswer,
+      price: 'search',
       errors: [404],
     },
     async ({ search, publicUrl }: ReadDeps, { params, query }) => {

@@ -28,7 +28,7 @@ export function videoRouter(deps: PageDeps): Routes {
   const { search, films, pages, publicUrl } = deps
   const router = openRoutes()
   const check = (id: string) => requirePublicId('video', id)
-  pages.add(router, '/videos/:id', { check }, async ({ name: id, viewer }) => {
+  pages.add(router, '/videos/:id', { price: 'write', check }, async ({ name: id, viewer }) => {
     const film = await readFilm(deps, id)
     const { video, frames } = film
     const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`

@@ -83,7 +83,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     expect(await page.content()).not.toContain(key)
     expect(await page.locator('.keys > li').count()).toBe(1)
     // Two looks at the page, the form, and the two calls with the key draw on the account's one budget.
-    await page.getByText('13 of 6,000,000 points').waitFor()
+    await page.getByText('14 of 6,000,000 points').waitFor()
     expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('Claude <b>on</b> my laptop')
 
     await page.locator('.actions summary').getByText('Rotate').click()

@@ -16,7 +16,8 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
   search: [
     ...['searchLibrary', 'listFrames', 'getFilm', 'listSimilarFilms', 'listFilms', 'compareFilms', 'getVideoTimeline'],
     ...['search_library', 'search_frames', 'browse_frames', 'describe_film', 'compare_films', 'find_films'],
-    ...['frame_pictures', 'get_board', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
+    ...['listShots', 'listVideoFrames', 'get_video_frames', 'listSavedFrames', 'list_saves', 'frame_pictures'],
+    ...['get_board', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
   ],
   write: [
     ...['findSimilarFrames', 'findSequences', 'listEvents', 'listDeadEvents'],
@@ -85,7 +86,6 @@ async function pointsOf(path: string, call: Parameters<TestApi['call']>[1] = {})
   return taken - before
 }
 
-/** As of a video and a frame that are not there. */
 const named = (path: string) =>
   path
     .replace('/frames/:id', '/frames/k3v9x0aq7m2d-1a4c')
@@ -157,7 +157,7 @@ test('a shared page costs the same with a session and without one, and so do ref
   const prices = {
     '/': 5,
     '/frames/k3v9x0aq7m2d-1a4c': 5,
-    '/videos/k3v9x0aq7m2d': 2,
+    '/videos/k3v9x0aq7m2d': 5,
     '/films': 2,
     '/privacy': 1,
     '/x': 1,

@@ -36,7 +36,7 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
     description:
       'Frames of one video or several in time order: how they open, cut and close. ' +
       'first: 3 is the first three frames of each, last: 1 the last, to_sec: 10 its first ten seconds.',
-    price: 'read',
+    price: 'search',
     raises: ({ video_id }) => video_id.length > 1,
     input: z.strictObject({
       video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
