@@ -3,17 +3,16 @@ import { type Endpoint, endpoint } from '../http/endpoint.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
 import { dayParameter, NAMES, namedShape, readReport, toReportCsv } from '../views/analytics.ts'
 import { limitUpTo } from '../views/parameters.ts'
+import type { App } from './app.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
-type AnalyticsDeps = Parameters<typeof readReport>[0]
-
 /** Figures counted from the events alone, one endpoint for each table of figures. */
-export const analyticsEndpoints: readonly Endpoint<AnalyticsDeps>[] = Object.entries<Figure>(FIGURES).map(
-  ([name, figure]) => toEndpoint(name, figure),
+export const analyticsEndpoints: readonly Endpoint<App>[] = Object.entries<Figure>(FIGURES).map(([name, figure]) =>
+  toEndpoint(name, figure),
 )
 
-function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
+function toEndpoint(name: string, figure: Figure): Endpoint<App> {
   const columns = Object.keys(figure.columns)
   const title = `Analytics${name[0]!.toUpperCase()}${name.slice(1)}`
   return endpoint(
@@ -30,7 +29,7 @@ function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
       scope: 'events:read',
       price: 'heavy',
     },
-    async (deps: AnalyticsDeps, { query: { format, ...query }, res }) => {
+    async (deps: App, { query: { format, ...query }, res }) => {
       const report = await readReport(deps, figure, { limit: LIMIT.default, ...query })
       const { rows, by, from, to } = report
       if (format !== 'csv') return report

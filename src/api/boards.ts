@@ -1,11 +1,9 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { MOST_ITEMS } from '../http/rate-limit/budgets.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { BoardVersion } from '../library/collections/board-settings.ts'
 import {
@@ -27,26 +25,14 @@ import {
 import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
 import type { Parameters } from '../parameters.ts'
-import {
-  Board,
-  BoardWithItems,
-  type CollectionDeps,
-  pinnedBatches,
-  toBoards,
-  toBoardWithItems,
-} from '../views/collections.ts'
+import { Board, BoardWithItems, pinnedBatches, toBoards, toBoardWithItems } from '../views/collections.ts'
 import { asRows, exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
+import type { App } from './app.ts'
 import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
 
 /** What the endpoints of boards, pins and share links have in common. */
-
-export interface BoardsDeps extends CollectionDeps {
-  db: Db
-  /** Cached pages of boards, keyed by the version of the board. */
-  kept: VersionedCache<object>
-}
 
 /** The board that a path names, as the calling account's. */
 export function boardOf({ caller, params }: { caller: Caller; params: { id: string } }) {
@@ -64,7 +50,7 @@ interface BoardPage {
 
 /** Sends a page of a board, from memory while board and library are unchanged. */
 export async function sendBoardPage(
-  { db, kept, publicUrl }: BoardsDeps,
+  { db, kept, publicUrl }: App,
   { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
   { kind, look, view }: BoardPage,
 ): Promise<undefined> {
@@ -89,7 +75,7 @@ const reading = { tag: 'Account', scope: 'boards:read' } as const
 const writing = { tag: 'Account', scope: 'boards:write' } as const
 const boardAnswer = z.strictObject({ board: Board })
 
-async function* boardBatches(deps: BoardsDeps, accountId: string) {
+async function* boardBatches(deps: App, accountId: string) {
   for (let after: string | null | undefined; after !== null; ) {
     const page = { limit: MOST_ITEMS, after }
     const { boards, next }: Awaited<ReturnType<typeof listBoards>> = await listBoards(deps.db, accountId, page)
@@ -99,7 +85,7 @@ async function* boardBatches(deps: BoardsDeps, accountId: string) {
 }
 
 /** One board at a time, in batches: each may have 5,000 pins. */
-async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
+async function* everyBoard(deps: App, accountId: string, stored: readonly StoredBoard[]) {
   for (const { id } of stored) {
     const found = await loadBoard(deps.db, { accountId, boardId: id }, { limit: 0 }).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return undefined
@@ -132,7 +118,7 @@ export const boardEndpoints = [
       price: 'heavy',
       everyPlan: true,
     },
-    async (deps: BoardsDeps, { caller: { account }, res, sendPieces }) => {
+    async (deps: App, { caller: { account }, res, sendPieces }) => {
       const { boards: stored } = await listBoards(deps.db, account.id)
       res.set('Content-Disposition', 'attachment; filename="boards.json"')
       const pieces = jsonPieces({ exported_at: new Date() }, { boards: everyBoard(deps, account.id, stored) })
@@ -153,7 +139,7 @@ export const boardEndpoints = [
       answer: z.strictObject({ boards: z.array(Board), next: nextCursor.optional() }).meta({ id: 'BoardsResponse' }),
       answerHeaders: LINK,
     },
-    async (deps: BoardsDeps, { caller, query: { limit, after }, req, res, sendPieces }) => {
+    async (deps: App, { caller, query: { limit, after }, req, res, sendPieces }) => {
       const { db, search, publicUrl } = deps
       if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'boards', boardBatches(deps, caller.account.id))
@@ -178,7 +164,7 @@ export const boardEndpoints = [
       status: 201,
       errors: [409],
     },
-    async ({ search, publicUrl }: BoardsDeps, { tx, caller, body }) => {
+    async ({ search, publicUrl }: App, { tx, caller, body }) => {
       const board = await createBoard(tx, { accountId: caller.account.id, name: body.name })
       return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
     },
@@ -197,7 +183,7 @@ export const boardEndpoints = [
       answerHeaders: LINK,
       errors: [404],
     },
-    async (deps: BoardsDeps, input) =>
+    async (deps: App, input) =>
       sendBoardPage(deps, input, {
         kind: 'own',
         look: () => findBoard(deps.db, boardOf(input)),
@@ -217,7 +203,7 @@ export const boardEndpoints = [
       answer: boardAnswer,
       errors: [404],
     },
-    async ({ db, search, publicUrl }: BoardsDeps, input) => {
+    async ({ db, search, publicUrl }: App, input) => {
       const { board } = await updateBoard(db, { ...boardOf(input), ...input.body })
       return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
     },
@@ -235,7 +221,7 @@ export const boardEndpoints = [
       everyPlan: true,
       errors: [404],
     },
-    async ({ db }: BoardsDeps, input) => {
+    async ({ db }: App, input) => {
       await deleteBoard(db, boardOf(input))
       return OK
     },
@@ -255,7 +241,7 @@ export const boardEndpoints = [
       everyPlan: true,
       errors: [404],
     },
-    async (deps: BoardsDeps, input) => {
+    async (deps: App, input) => {
       const { board: stored } = await loadBoard(deps.db, boardOf(input), { limit: 0 })
       const [board] = await toBoards(deps, [stored])
       return sendDownload(input, {
@@ -292,7 +278,7 @@ export const pinEndpoints = [
       }),
       errors: [404, 409],
     },
-    async (_deps: BoardsDeps, input) => {
+    async (_deps: App, input) => {
       return { ok: true as const, ...(await pinFrames(input.tx, { ...boardOf(input), ...input.body })) }
     },
   ),
@@ -310,7 +296,7 @@ export const pinEndpoints = [
       answer: z.strictObject({ ok: z.literal(true), position: z.int() }),
       errors: [404, 409],
     },
-    async ({ db }: BoardsDeps, input) => {
+    async ({ db }: App, input) => {
       const { note, position } = input.body
       const pin = await pinFrame(db, { ...boardOf(input), frameId: input.params.frameId, note, position })
       return { ok: true as const, position: pin.position }
@@ -328,7 +314,7 @@ export const pinEndpoints = [
       everyPlan: true,
       errors: [404],
     },
-    async ({ db }: BoardsDeps, input) => {
+    async ({ db }: App, input) => {
       await unpinFrames(db, { ...boardOf(input), frameIds: [input.params.frameId] })
       return OK
     },

@@ -6,24 +6,11 @@ import { notFound } from '../errors.ts'
 import { DATA_VERSION, EVENTS, type SentType, TEST_EVENT } from '../events/catalogue.ts'
 import { schemaPath } from '../events/cloud-event.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
-import { type ApiDocument, describeApi } from '../http/openapi.ts'
+import { describeApi } from '../http/openapi.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Parameter } from '../parameters.ts'
 import { filterParameters } from '../views/parameters.ts'
-
-export interface DocumentsDeps {
-  documents: Documents
-}
-
-/** The documents about the API. What is sent of them is made at the first request and holds until the next release. */
-export interface Documents {
-  api(): ApiDocument
-  send: Record<'openapi' | 'llms', TextSender>
-  /** The sender of the schema of an event's data; undefined when there is no such version. */
-  dataSchema(type: string, version: string): TextSender | undefined
-}
-
-type TextSender = (req: Request, res: Response) => Promise<void>
+import type { App, Documents, TextSender } from './app.ts'
 
 export function openDocuments(options: {
   operations: readonly Operation[]
@@ -93,7 +80,7 @@ export const documentEndpoints = [
       answer: 'application/schema+json',
       errors: [400, 404],
     },
-    async ({ documents }: DocumentsDeps, { params, req, res }) => {
+    async ({ documents }: App, { params, req, res }) => {
       const send = documents.dataSchema(params.type, params.version)
       if (!send) throw notFound('version of an event')
       await send(req, res)
@@ -115,7 +102,7 @@ export const documentEndpoints = [
 ]
 
 function sending(name: keyof Documents['send']) {
-  return async ({ documents }: DocumentsDeps, { req, res }: { req: Request; res: Response }) => {
+  return async ({ documents }: App, { req, res }: { req: Request; res: Response }) => {
     await documents.send[name](req, res)
     return undefined
   }

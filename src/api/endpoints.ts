@@ -1,39 +1,25 @@
-import type { Db } from '../db/client.ts'
-import type { CachedReads } from '../http/cached-reads.ts'
 import { type Endpoint, operationNamed } from '../http/endpoint.ts'
-import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
-import { type BoardsDeps, boardEndpoints, pinEndpoints } from './boards.ts'
-import { type DocumentsDeps, documentEndpoints } from './documents.ts'
-import { type EventsDeps, eventEndpoints } from './events.ts'
+import type { App } from './app.ts'
+import { boardEndpoints, pinEndpoints } from './boards.ts'
+import { documentEndpoints } from './documents.ts'
+import { eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
 import { filmEndpoints, sequenceEndpoint } from './films.ts'
 import { frameEndpoints } from './frames.ts'
-import { type HealthDeps, healthEndpoints } from './health.ts'
-import { type MediaDeps, mediaEndpoints } from './media.ts'
-import type { ReadDeps } from './reads.ts'
+import { healthEndpoints } from './health.ts'
+import { mediaEndpoints } from './media.ts'
 import { searchEndpoints } from './search.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
-import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
+import { submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { boardTimelineEndpoint, filmTimelineEndpoint } from './timelines.ts'
 import { brandEndpoints, videoEndpoints } from './videos.ts'
-import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
-
-type LibraryDeps = ReadDeps & FilmDeps & { db: Db; cache: CachedReads }
-
-export type ApiDeps = LibraryDeps &
-  BoardsDeps &
-  SubmitDeps &
-  WebhookDeps &
-  MediaDeps &
-  HealthDeps &
-  DocumentsDeps &
-  EventsDeps
+import { webhookEndpoints } from './webhooks.ts'
 
 /** The library: what everyone reads and operators curate. */
-export const LIBRARY_ENDPOINTS: readonly Endpoint<LibraryDeps>[] = [
+export const LIBRARY_ENDPOINTS: readonly Endpoint<App>[] = [
   ...searchEndpoints,
   ...frameEndpoints,
   ...videoEndpoints,
@@ -45,7 +31,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<LibraryDeps>[] = [
 ]
 
 /** Everything else: images, accounts, operators, health and documents. */
-export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
+export const OTHER_ENDPOINTS: readonly Endpoint<App>[] = [
   ...mediaEndpoints,
   ...favouriteEndpoints,
   ...boardEndpoints,

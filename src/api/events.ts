@@ -8,11 +8,10 @@ import { type DeadEvent, describeDead, listDeadEvents, requestRetries } from '..
 import { listConsumerLag } from '../events/lag.ts'
 import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
-import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
-import type { EventStreams } from '../http/event-stream.ts'
 import { MOST_ITEMS } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameters.ts'
+import type { App } from './app.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
@@ -42,13 +41,6 @@ const Event = CloudEvent.meta({
     ),
   ],
 })
-
-export interface EventsDeps {
-  db: Db
-  publicUrl: string
-  tail: LogTail
-  streams: EventStreams
-}
 
 const AFTER = /^(?:[0-9]{1,20}\.[0-9]{1,16}|end)$/
 const STREAM = 'text/event-stream'
@@ -93,7 +85,7 @@ const log = [
       alternatives: [STREAM],
       price: 'write',
     },
-    async (deps: EventsDeps, { query, caller, req, res }) => {
+    async (deps: App, { query, caller, req, res }) => {
       const { db, publicUrl } = deps
       const { types, limit = LIMIT.default } = query
       if (req.accepts(['application/json', STREAM]) === STREAM) {
@@ -114,7 +106,7 @@ const log = [
 
 /** Sends the log from a position on, for as long as the key may read it. */
 async function sendStream(
-  { db, publicUrl, tail, streams }: EventsDeps,
+  { db, publicUrl, tail, streams }: App,
   { req, res }: { req: Request; res: Response },
   given: { after: string | undefined; types: readonly EventType[] | undefined; keyId: string },
 ): Promise<void> {
@@ -213,7 +205,7 @@ const consumers = [
       // Up to 100,000 unread events are counted for each.
       price: 'heavy',
     },
-    async ({ db }: EventsDeps) => ({ consumers: await listConsumerLag(db) }),
+    async ({ db }: App) => ({ consumers: await listConsumerLag(db) }),
   ),
   endpoint(
     {
@@ -233,7 +225,7 @@ const consumers = [
       }),
       status: 202,
     },
-    async ({ db }: EventsDeps, { params, body }) => {
+    async ({ db }: App, { params, body }) => {
       const from = await readPosition(db, 'from', body.from)
       const { consumer } = params
       const { was, events } = await replay(db, { consumer, from })
@@ -258,7 +250,7 @@ const consumers = [
       answer: z.strictObject({ dead_events: z.array(Dead), next: nextCursor }),
       price: 'write',
     },
-    async ({ db, publicUrl }: EventsDeps, { query }) => {
+    async ({ db, publicUrl }: App, { query }) => {
       const { consumer, limit = DEAD_LIMIT.default } = query
       const found = await listDeadEvents(db, { consumer, after: readDeadCursor(query.after), limit })
       const last = found.length === limit ? found.at(-1) : undefined
@@ -276,7 +268,7 @@ const consumers = [
       answer: z.strictObject({ dead_events: z.array(Dead) }),
       errors: [404],
     },
-    async ({ db, publicUrl }: EventsDeps, { params }) => {
+    async ({ db, publicUrl }: App, { params }) => {
       const found = await listDeadEvents(db, { eventId: params.eventId })
       if (found.length === 0) throw notFound('dead event')
       return { dead_events: found.map((one) => describeDead(one, publicUrl)) }
@@ -298,7 +290,7 @@ const consumers = [
       status: 202,
       errors: [404],
     },
-    async ({ db }: EventsDeps, { body }) => ({
+    async ({ db }: App, { body }) => ({
       asked: await requestRetries(db, {
         consumer: body.consumer ?? null,
         eventIds: 'event_ids' in body ? body.event_ids : null,

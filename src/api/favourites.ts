@@ -1,16 +1,12 @@
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
-import { type CollectionDeps, SavedFrame, savedBatches, toSavedFrames } from '../views/collections.ts'
+import { SavedFrame, savedBatches, toSavedFrames } from '../views/collections.ts'
 import { exportParameters, exportShape, sendDownload, sendList } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
+import type { App } from './app.ts'
 import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
-
-interface FavouritesDeps extends CollectionDeps {
-  db: Db
-}
 
 /** The saves of the calling account (docs/interface.md §4.5 and §4.6), and their export. */
 export const favouriteEndpoints = [
@@ -30,7 +26,7 @@ export const favouriteEndpoints = [
       price: 'search',
       scope: 'saves:read',
     },
-    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, sendPieces }) => {
+    async (deps: App, { caller, query: { limit, after }, req, res, sendPieces }) => {
       if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'frames', savedBatches(deps, caller.account.id))
       const { saves, next } = await listSaves(deps.db, caller.account.id, { limit, after })
@@ -51,7 +47,7 @@ export const favouriteEndpoints = [
       scope: 'saves:write',
       errors: [404],
     },
-    async (_deps: FavouritesDeps, { tx, caller, body }) => {
+    async (_deps: App, { tx, caller, body }) => {
       await saveFrame(tx, { accountId: caller.account.id, frameId: body.frameId })
       return OK
     },
@@ -71,7 +67,7 @@ export const favouriteEndpoints = [
       price: 'heavy',
       everyPlan: true,
     },
-    async (deps: FavouritesDeps, { caller, query: { format }, res, sendPieces }) => {
+    async (deps: App, { caller, query: { format }, res, sendPieces }) => {
       const batches = savedBatches(deps, caller.account.id)
       return sendDownload({ res, sendPieces }, { format, name: 'saves', batches })
     },
@@ -88,7 +84,7 @@ export const favouriteEndpoints = [
       scope: 'saves:write',
       everyPlan: true,
     },
-    async ({ db }: FavouritesDeps, { caller, params }) => {
+    async ({ db }: App, { caller, params }) => {
       await unsaveFrames(db, { accountId: caller.account.id, frameIds: [params.frameId] })
       return OK
     },

@@ -4,15 +4,14 @@ import { cachedRead } from '../http/cached-reads.ts'
 import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
 import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
-import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
+import { Film, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { readSequences, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
-import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps } from './reads.ts'
+import type { App } from './app.ts'
+import { afterParameter, checkId, listLimit, nextCursor } from './reads.ts'
 
 /** How films are built, how they compare, and what follows what in them. */
-
-type Deps = ReadDeps & FilmDeps
 
 const ListedFilm = z.strictObject({ video: Video, measures: Measures }).meta({ id: 'ListedFilm' })
 const measure = z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]])
@@ -29,7 +28,7 @@ const ofOneVideo = [
       price: 'search',
       errors: [404],
     },
-    async ({ films, search }: Deps, { params: { id } }) => {
+    async ({ films, search }: App, { params: { id } }) => {
       const [frames, build] = await Promise.all([search.videoFrames(id), films.build(id)])
       if (!frames || !build) throw notFound('video')
       return toShots(build, frames)
@@ -54,7 +53,7 @@ const ofOneVideo = [
       errors: [404],
       price: 'search',
     },
-    async (deps: Deps, { params, query: { within } }) => ({ film: (await readFilm(deps, params.id, within)).film }),
+    async (deps: App, { params, query: { within } }) => ({ film: (await readFilm(deps, params.id, within)).film }),
     { check: checkId('video') },
   ),
 
@@ -81,7 +80,7 @@ const ofOneVideo = [
       errors: [404],
       price: 'search',
     },
-    async (deps: Deps, { params: { id }, query: { by = 'style', limit = 8 } }) => {
+    async (deps: App, { params: { id }, query: { by = 'style', limit = 8 } }) => {
       const [library, video] = await Promise.all([deps.films.all(), deps.search.video(id)])
       if (!video) throw notFound('video')
       // A video whose shots are not known is like no other.
@@ -123,7 +122,7 @@ const ofTheLibrary = [
         .meta({ id: 'FilmsResponse' }),
       price: 'search',
     },
-    async (deps: Deps, { query }) => {
+    async (deps: App, { query }) => {
       const { limit = 60, after, sort = 'shots_a_minute', order = 'desc' } = query
       const { films, ...page } = findFilms(await deps.films.all(), { ...query, sort, order }, { after, limit })
       return { ...page, films: (await withVideos(deps, films)).map(({ listed }) => listed) }
@@ -148,7 +147,7 @@ const ofTheLibrary = [
       errors: [404],
       price: 'search',
     },
-    async (deps: Deps, { query: { videos = [] } }) => {
+    async (deps: App, { query: { videos = [] } }) => {
       const library = await deps.films.all()
       const films = await requireCompared(deps, videos)
       const differences = differencesOf(films, library).map(({ name, apart }) => ({
@@ -163,7 +162,7 @@ const ofTheLibrary = [
 
 export const filmEndpoints = [...ofOneVideo, ...ofTheLibrary]
 
-async function withVideos({ search, publicUrl }: Deps, films: readonly FilmRow[]) {
+async function withVideos({ search, publicUrl }: App, films: readonly FilmRow[]) {
   const videos = await search.documents(
     'videos',
     films.map(({ id }) => id),
@@ -190,6 +189,6 @@ export const sequenceEndpoint = cachedRead(
       .meta({ id: 'SequencesResponse' }),
     price: 'write',
   },
-  async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>
+  async ({ search, publicUrl }: App, { query: { limit = 20, after, ...query } }) =>
     readSequences(search, publicUrl, toSequenceQuery(query, { limit, after })),
 )

@@ -18,7 +18,8 @@ import {
 } from '../views/parameters.ts'
 import { OK, Ok } from '../views/resources.ts'
 import { ANNOTATED, ATTRIBUTES, byName, isListed, MAX_TEXT } from '../vocabulary.ts'
-import { checkId, listLimit, type ReadDeps, viewOf } from './reads.ts'
+import type { App } from './app.ts'
+import { checkId, listLimit, viewOf } from './reads.ts'
 
 const FramesAnswer = z
   .strictObject({
@@ -66,7 +67,7 @@ export const frameEndpoints = [
       answer: FramesAnswer,
       price: 'search',
     },
-    async ({ search, publicUrl }: ReadDeps, { query: values }) => {
+    async ({ search, publicUrl }: App, { query: values }) => {
       const query = toFrameQuery(values)
       const found = await search.frames({ ...query, asker: 'programs' })
       const view = viewOf(publicUrl, values)
@@ -93,7 +94,7 @@ export const frameEndpoints = [
       answer: FrameAnswer,
       errors: [404],
     },
-    async ({ search, publicUrl }: ReadDeps, { params, query }) => {
+    async ({ search, publicUrl }: App, { params, query }) => {
       const found = await search.frame(params.id)
       if (!found) throw notFound('frame')
       const view = viewOf(publicUrl, query)
@@ -124,10 +125,7 @@ export const frameEndpoints = [
       price: 'write',
       errors: [404],
     },
-    async (
-      { search, publicUrl }: ReadDeps,
-      { params, query: { limit = 24, other_videos: otherVideos, ...values } },
-    ) => {
+    async ({ search, publicUrl }: App, { params, query: { limit = 24, other_videos: otherVideos, ...values } }) => {
       const hits = await search.similar(params.id, { filters: toFilters(values), limit, otherVideos })
       if (!hits) throw notFound('frame')
       return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }

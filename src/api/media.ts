@@ -3,10 +3,7 @@ import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { isAny, isNoneMatchMet } from '../http/response-body.ts'
 import { toImageKey } from '../media/image-name.ts'
-
-export interface MediaDeps {
-  readImage: (key: string) => Promise<Buffer | undefined>
-}
+import type { App } from './app.ts'
 
 export const mediaEndpoints = [
   endpoint(
@@ -23,7 +20,7 @@ export const mediaEndpoints = [
       cached: true,
       budget: 'media',
     },
-    async ({ readImage }: MediaDeps, { params: { name }, req, res }) => {
+    async ({ readImage }: App, { params: { name }, req, res }) => {
       const key = toImageKey(name)
       if (!key) throw notFound('image')
       const etag = `"${name}"`

@@ -1,16 +1,11 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Parameter, Parameters } from '../parameters.ts'
-import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
+import type { ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
 import { limitUpTo, requirePublicId } from '../views/parameters.ts'
 
 /** What reads share: the library that they read, pages and cursors. */
-
-export interface ReadDeps {
-  search: LibrarySearch
-  publicUrl: string
-}
 
 /** The check of a path's id, for `cachedRead`. */
 export function checkId(what: 'video' | 'frame'): (params: { id: string }) => void {

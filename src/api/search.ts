@@ -4,7 +4,7 @@ import { sourceKeyOf } from '../video/source/source.ts'
 import { FrameHit, toFrame, toHit } from '../views/frame.ts'
 import { freeText, limitUpTo, MAX_QUERY } from '../views/parameters.ts'
 import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
-import type { ReadDeps } from './reads.ts'
+import type { App } from './app.ts'
 
 const LIMIT = { default: 6, max: 20 } as const
 
@@ -49,7 +49,7 @@ export const searchEndpoints = [
       answer: SearchAnswer,
       price: 'search',
     },
-    async ({ search, publicUrl }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
+    async ({ search, publicUrl }: App, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'programs' })
       return {
         videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),

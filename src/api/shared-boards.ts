@@ -3,7 +3,8 @@ import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { endShare, findSharedBoard, shareBoard, unshareBoard } from '../library/collections/board-settings.ts'
 import { BoardWithItems, toBoardWithItems } from '../views/collections.ts'
 import { OK, Ok } from '../views/resources.ts'
-import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './boards.ts'
+import type { App } from './app.ts'
+import { boardOf, itemParameters, sendBoardPage } from './boards.ts'
 import { LINK, nextCursor } from './reads.ts'
 
 /** Share links of boards, and what they show to everyone. */
@@ -22,7 +23,7 @@ export const sharedBoardEndpoints = [
       scope: 'boards:write',
       errors: [404],
     },
-    async ({ publicUrl }: BoardsDeps, input) => {
+    async ({ publicUrl }: App, input) => {
       const { token } = await shareBoard(input.tx, boardOf(input))
       return { url: `${publicUrl}/shared/${token}`, json_url: `${publicUrl}/api/shared/${token}` }
     },
@@ -41,7 +42,7 @@ export const sharedBoardEndpoints = [
       everyPlan: true,
       errors: [404],
     },
-    async ({ db }: BoardsDeps, input) => {
+    async ({ db }: App, input) => {
       await unshareBoard(db, boardOf(input))
       return OK
     },
@@ -58,7 +59,7 @@ export const sharedBoardEndpoints = [
       scope: 'accounts:write',
       errors: [404],
     },
-    async ({ db }: BoardsDeps, { params }) => {
+    async ({ db }: App, { params }) => {
       await endShare(db, params.token)
       return OK
     },
@@ -78,7 +79,7 @@ export const sharedBoardEndpoints = [
       // Not cached: the link ends as soon as it is revoked.
       headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
     },
-    async (deps: BoardsDeps, input) =>
+    async (deps: App, input) =>
       sendBoardPage(deps, input, {
         kind: 'shared',
         look: () => findSharedBoard(deps.db, input.params.token),

@@ -1,22 +1,14 @@
 import express, { type Request } from 'express'
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { AppError, namingFields } from '../errors.ts'
 import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { DETAILS, NewDetails } from '../library/videos/details.ts'
 import { type SubmissionDetails, type Submitted, submitUpload, submitUrl } from '../library/videos/submit.ts'
-import type { MediaStore } from '../media/media-store.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameters.ts'
+import type { App } from './app.ts'
 import { SubmittedVideo, toSubmitted } from './videos.ts'
-
-export interface SubmitDeps {
-  db: Db
-  store: MediaStore
-  maxUploadBytes: number
-  ytdlp: boolean
-}
 
 const UrlBody = z.strictObject({
   url: z.string().min(1).max(2_000),
@@ -74,7 +66,7 @@ export const submitEndpoints = [
       scope: 'videos:write',
       price: 'heavy',
     },
-    async (deps: SubmitDeps, given) => {
+    async (deps: App, given) => {
       const { video, ...answer } = await receiveVideo(deps, given)
       given.res.set('Location', `/api/videos/${video.id}/status`)
       return { video: toSubmitted(video), ...answer }
@@ -87,7 +79,7 @@ const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: re
 
 /** Receives a video: JSON with an address, a form with a file, or the film itself. */
 async function receiveVideo(
-  { db, store, maxUploadBytes: maxBytes, ytdlp }: SubmitDeps,
+  { db, store, config: { maxUploadBytes: maxBytes }, ytdlp }: App,
   { req, res, hold }: Pick<Input<Operation>, 'req' | 'res' | 'hold'>,
 ): Promise<Submitted> {
   if (req.is('application/json')) {

@@ -13,7 +13,7 @@ import {
 } from '../library/techniques/techniques.ts'
 import { SLUG } from '../library/techniques/vocabulary.ts'
 import { OK, Ok, Technique, toTechnique } from '../views/resources.ts'
-import type { ReadDeps } from './reads.ts'
+import type { App } from './app.ts'
 
 /** A technique as operators see it. */
 const VocabularyEntry = z
@@ -88,7 +88,7 @@ const vocabulary = [
       parameters: {},
       answer: z.strictObject({ techniques: z.array(Technique) }).meta({ id: 'TechniquesResponse' }),
     },
-    async ({ search, publicUrl }: ReadDeps) => ({
+    async ({ search, publicUrl }: App) => ({
       techniques: (await search.techniques()).map((document) => toTechnique(document, publicUrl)),
     }),
   ),

@@ -1,4 +1,3 @@
-import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
@@ -13,8 +12,8 @@ import {
   TIMELINE_TYPES,
   timelineParameters,
 } from '../views/timelines.ts'
-import { type BoardsDeps, boardOf } from './boards.ts'
-import type { ReadDeps } from './reads.ts'
+import type { App } from './app.ts'
+import { boardOf } from './boards.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
 const aTimeline = {
@@ -38,7 +37,7 @@ export const filmTimelineEndpoint = endpoint(
     errors: [404, 409],
     price: 'search',
   },
-  async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res, sendPieces }) => {
+  async ({ db, search, publicUrl }: App, { params: { id, format }, query, res, sendPieces }) => {
     const form = parseForm(format)
     requirePublicId('video', id)
     const [documents, films] = await Promise.all([search.videoFrames(id), loadFilms(db, [id])])
@@ -63,7 +62,7 @@ export const boardTimelineEndpoint = endpoint(
     everyPlan: true,
     errors: [404, 409],
   },
-  async (deps: BoardsDeps, input) => {
+  async (deps: App, input) => {
     const { params, query } = input
     const form = parseForm(params.format)
     const found = await findBoard(deps.db, boardOf(input))

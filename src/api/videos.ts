@@ -13,7 +13,8 @@ import { Frame, videoShape } from '../views/frame.ts'
 import { flag, frameParameters, plainName } from '../views/parameters.ts'
 import { Brand, OK, Ok, toBrand, toVideo, Video } from '../views/resources.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
-import { afterParameter, checkId, listLimit, nextCursor, type ReadDeps, viewOf } from './reads.ts'
+import type { App } from './app.ts'
+import { afterParameter, checkId, listLimit, nextCursor, viewOf } from './reads.ts'
 
 const VideoFramesAnswer = z.strictObject({ frames: z.array(Frame) }).meta({ id: 'VideoFramesResponse' })
 
@@ -120,7 +121,7 @@ const openReads = [
       },
       answer: z.strictObject({ videos: z.array(Video), next: nextCursor }).meta({ id: 'VideosResponse' }),
     },
-    async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60, author, platform } }) => {
+    async ({ search, publicUrl }: App, { query: { after, limit = 60, author, platform } }) => {
       const { items, next } = await search.videos({ after, limit, author, platform })
       return { videos: items.map((document) => toVideo(document, publicUrl)), next }
     },
@@ -136,7 +137,7 @@ const openReads = [
       answer: z.strictObject({ video: Video }).meta({ id: 'VideoResponse' }),
       errors: [404],
     },
-    async ({ search, publicUrl }: ReadDeps, { params }) => {
+    async ({ search, publicUrl }: App, { params }) => {
       const document = await search.video(params.id)
       if (!document) throw notFound('video')
       return { video: toVideo(document, publicUrl) }
@@ -155,7 +156,7 @@ const openReads = [
       price: 'search',
       errors: [404],
     },
-    async ({ search, publicUrl }: ReadDeps, { params, query }) => {
+    async ({ search, publicUrl }: App, { params, query }) => {
       const documents = await search.videoFrames(params.id)
       if (!documents) throw notFound('video')
       return { frames: documents.map(viewOf(publicUrl, query)) }
@@ -265,7 +266,7 @@ export const brandEndpoints = [
       parameters: { after: afterParameter, limit: listLimit(60, 120) },
       answer: z.strictObject({ brands: z.array(Brand), next: nextCursor }).meta({ id: 'BrandsResponse' }),
     },
-    async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60 } }) => {
+    async ({ search, publicUrl }: App, { query: { after, limit = 60 } }) => {
       const { items, next } = await search.brands({ after, limit })
       return { brands: items.map((document) => toBrand(document, publicUrl)), next }
     },

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { DELIVERY_ERRORS, DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
 import { EVENT_TYPES } from '../events/catalogue.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
@@ -18,16 +17,8 @@ import {
   updateEndpoint,
 } from '../webhooks/endpoints.ts'
 import { pauseEndpoint, resumeEndpoint } from '../webhooks/position.ts'
-import type { SecretsKeys } from '../webhooks/secrets.ts'
+import type { App } from './app.ts'
 import { cursorParameter, nextCursor } from './reads.ts'
-
-export interface WebhookDeps {
-  db: Db
-  /** Whether private addresses and http are allowed. */
-  allowPrivate: boolean
-  /** Encrypts secrets where they are stored. */
-  secretsKeys: SecretsKeys
-}
 
 const time = z.iso.datetime().nullable()
 
@@ -122,7 +113,7 @@ const registration = [
       status: 201,
       errors: [409],
     },
-    async ({ allowPrivate, secretsKeys }: WebhookDeps, { body, tx }) => {
+    async ({ config: { webhookAllowPrivate: allowPrivate, secretsKeys } }: App, { body, tx }) => {
       const given = { ...body, types: body.types ?? null }
       const { endpoint: made, secret } = await createEndpoint(tx, given, { allowPrivate, secretsKeys })
       return { webhook: await describeEndpoint(tx, made), secret }
@@ -139,7 +130,7 @@ const registration = [
       parameters: {},
       answer: z.strictObject({ webhooks: z.array(Webhook) }),
     },
-    async ({ db }: WebhookDeps) => ({ webhooks: await describeEndpoints(db, await listEndpoints(db)) }),
+    async ({ db }: App) => ({ webhooks: await describeEndpoints(db, await listEndpoints(db)) }),
   ),
   endpoint(
     {
@@ -151,7 +142,7 @@ const registration = [
       parameters: {},
       answer: one,
     },
-    async ({ db }: WebhookDeps, { params }) => ({
+    async ({ db }: App, { params }) => ({
       webhook: await describeEndpoint(db, await loadEndpoint(db, params.id)),
     }),
   ),
@@ -166,7 +157,7 @@ const registration = [
       example: { types: ['video.ready'] },
       answer: one,
     },
-    async ({ db, allowPrivate }: WebhookDeps, { params, body }) => ({
+    async ({ db, config: { webhookAllowPrivate: allowPrivate } }: App, { params, body }) => ({
       webhook: await describeEndpoint(db, await updateEndpoint(db, params.id, body, { allowPrivate })),
     }),
   ),
@@ -179,7 +170,7 @@ const registration = [
       summary: 'Delete a receiver with its deliveries',
       answer: Ok,
     },
-    async ({ db }: WebhookDeps, { params }) => {
+    async ({ db }: App, { params }) => {
       await deleteEndpoint(db, params.id)
       return OK
     },
@@ -200,7 +191,7 @@ const registration = [
       answer: withSecret,
       errors: [404, 409],
     },
-    async ({ secretsKeys }: WebhookDeps, { params, body, tx }) => {
+    async ({ config: { secretsKeys } }: App, { params, body, tx }) => {
       const options = { overlapHours: body.overlap_hours, secretsKeys }
       const { endpoint: rotated, secret } = await rotateSecret(tx, params.id, options)
       return { webhook: await describeEndpoint(tx, rotated), secret }
@@ -219,7 +210,7 @@ const running = [
       summary: 'Stop sending; the receiver keeps its position in the log',
       answer: one,
     },
-    async ({ db }: WebhookDeps, { params }) => ({
+    async ({ db }: App, { params }) => ({
       webhook: await describeEndpoint(db, await pauseEndpoint(db, params.id)),
     }),
   ),
@@ -238,7 +229,7 @@ const running = [
       answer: one,
       errors: [404, 409],
     },
-    async ({ db }: WebhookDeps, { params, body }) => ({
+    async ({ db }: App, { params, body }) => ({
       webhook: await describeEndpoint(db, await resumeEndpoint(db, params.id, body.from, new Date())),
     }),
   ),
@@ -252,7 +243,7 @@ const running = [
       answer: z.strictObject({ delivery: Delivery }),
       status: 202,
     },
-    async ({ db }: WebhookDeps, { params }) => ({
+    async ({ db }: App, { params }) => ({
       delivery: await sendTest(db, params.id, new Date()),
     }),
   ),
@@ -278,7 +269,7 @@ const log = [
       },
       answer: z.strictObject({ deliveries: z.array(Delivery), next: nextCursor }),
     },
-    async ({ db }: WebhookDeps, { params, query }) => {
+    async ({ db }: App, { params, query }) => {
       const { state, after, limit = DELIVERIES.default } = query
       return listDeliveries(db, params.id, { state, after, limit })
     },
@@ -293,7 +284,7 @@ const log = [
       parameters: {},
       answer: z.strictObject({ delivery: Delivery }),
     },
-    async ({ db }: WebhookDeps, { params }) => ({
+    async ({ db }: App, { params }) => ({
       delivery: await loadDelivery(db, params.id, params.eventId),
     }),
   ),
@@ -309,7 +300,7 @@ const log = [
       answer: z.strictObject({ delivery: Delivery }),
       status: 202,
     },
-    async ({ db }: WebhookDeps, { params, body }) => ({
+    async ({ db }: App, { params, body }) => ({
       delivery: await resendEvent(db, params.id, body.event_id, new Date()),
     }),
   ),

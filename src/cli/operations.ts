@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
+import type { App } from '../api/app.ts'
 import { AppError, readGiven } from '../errors.ts'
 import { type Endpoint, operationNamed } from '../http/endpoint.ts'
 import { PATH_VALUES } from '../http/path-values.ts'
 import { readParameters } from '../parameters.ts'
-import { answers, type CommandContext } from './context.ts'
+import { answers } from './context.ts'
 import { usage } from './failure.ts'
 import { type ColumnOf, linesOf } from './lines.ts'
 import { requireConsent } from './terminal.ts'
@@ -36,7 +37,7 @@ interface Part {
 /** Another one of the same operations. */
 export type Call = (id: string, given: { params: Params }) => Promise<unknown>
 type Params = Readonly<Record<string, string>>
-type Operations = readonly Endpoint<never>[]
+type Operations = readonly Endpoint<App>[]
 
 /** Gives a group of commands its parts, by their names. `list` runs without its name too. */
 export function defineOperations(group: Command, operations: Operations, parts: Readonly<Record<string, Part>>): void {
@@ -50,7 +51,7 @@ export function defineOperations(group: Command, operations: Operations, parts: 
 type Taken = ReturnType<typeof toTaken>
 
 /** What a command takes, in its order. */
-function toTaken(operation: Endpoint<never>, part: Part) {
+function toTaken(operation: Endpoint<App>, part: Part) {
   const { args = [], fixed = {} } = part
   const { body } = operation
   const fields = body instanceof z.ZodObject ? (body.shape as Record<string, z.ZodType>) : {}
@@ -80,7 +81,9 @@ export function defineOperation(command: Command, operations: Operations, part: 
     const words = given.slice(0, places.length + args.length) as string[]
     const told = command.opts<Record<string, string> & { yes?: boolean }>()
     const input = asFlags(() => readInput(taken, words, told))
-    const deps = depsOf(context)
+    const own: Partial<App> = { ...context, publicUrl: context.config.publicUrl }
+    // No operation that a command names takes more.
+    const deps = own as App
     if (loses) await requireConsent(await loses(deps, input as never), told.yes)
     const call: Call = (id, other) => operationNamed(operations, id).act(deps, other as never)
     const first = await operation.act(deps, input as never)
@@ -89,12 +92,6 @@ export function defineOperation(command: Command, operations: Operations, part: 
     const kept = operation.secret ? ['The secret is not shown again.'] : []
     return [answer, () => [...linesOf(answer, part.columns), ...kept]]
   })
-}
-
-/** What handlers of operations need of a command. */
-function depsOf({ db, config }: CommandContext): never {
-  const { publicUrl, webhookAllowPrivate: allowPrivate, secretsKeys } = config
-  return { db, publicUrl, allowPrivate, secretsKeys } as never
 }
 
 function readInput({ operation, fields, places, args, fixed, options }: Taken, words: string[], told: Params) {

@@ -257,7 +257,7 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
 }
 
 /** One of these operations by its id. */
-export function operationNamed(operations: readonly Endpoint<never>[], id: string): Endpoint<never> {
+export function operationNamed<D>(operations: readonly Endpoint<D>[], id: string): Endpoint<D> {
   const found = operations.find((one) => one.id === id)
   if (!found) throw new Error(`no operation is called ${id}`)
   return found

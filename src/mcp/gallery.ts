@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { imageKeyOf } from '../media/image-name.ts'
 import { MAX_INLINE, plural } from './present.ts'
-import { defineTool, READS, type Tool } from './tool.ts'
-import type { LibraryToolDeps } from './tools/library.ts'
+import { defineTool, READS, type Tool, type ToolApp } from './tool.ts'
 import { frameIds } from './values.ts'
 
 /**
@@ -33,7 +32,7 @@ const MAX_PICTURES = 20
  * Thumbnails as data addresses. Only the gallery calls it: hosts keep it from their model. Without a key the gallery
  * reads the frames as resources, one by one: the open tools are six.
  */
-export function framePictures({ search, readImage }: Pick<LibraryToolDeps, 'search' | 'readImage'>): Tool {
+export function framePictures({ search, readImage }: Pick<ToolApp, 'search' | 'readImage'>): Tool {
   return defineTool({
     name: 'frame_pictures',
     title: 'Pictures for the gallery',

@@ -1,3 +1,4 @@
+import type { App } from '../api/app.ts'
 import { AppError, notFound } from '../errors.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
@@ -8,20 +9,14 @@ import { type Fields, INVALID_PARAMS, RpcError } from './json-rpc.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
 import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
 import { type CallContext, refusalOfTool, type ToolCalls } from './tool-call.ts'
-import type { AccountToolDeps } from './tools/collection.ts'
-import type { LibraryToolDeps } from './tools/library.ts'
 
 /** Frames, videos and boards as resources that a person attaches to a chat. A host reads the skills here too. */
 
-export interface ResourceDeps
-  extends Pick<LibraryToolDeps, 'search' | 'publicUrl' | 'readImage'>,
-    Pick<AccountToolDeps, 'db'> {
+interface ResourceDeps extends Pick<App, 'db' | 'search' | 'publicUrl' | 'readImage' | 'config'> {
   tools: readonly Tool[]
   skills: readonly Skill[]
   /** The page of the gallery. */
   gallery: string
-  /** `members`: what the library holds is for its members alone, and its image addresses end. */
-  reads: 'open' | 'members'
 }
 
 interface Content {
@@ -92,7 +87,8 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
   /** A shared cache may keep a result that is public: nothing of an account or of a library for members is. */
   function cachingOf({ scope }: Template, era: Era): object {
     if (scope !== null) return era.listCaching('private', 0)
-    return deps.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
+    // What a library for members holds is for them alone, and its image addresses end.
+    return deps.config.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
   }
 
   function requireScope(template: Template, { caller, signIn }: CallContext): void {

@@ -1,16 +1,15 @@
-import type { ReadModelVersion } from '../http/versioned-cache.ts'
-import type { Logger } from '../logger.ts'
+import type { App } from '../api/app.ts'
+import { VERSION } from '../config.ts'
+import { ttlCached } from '../search/ttl-cache.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
 import { framePictures, loadGallery } from './gallery.ts'
-import { type ResourceDeps, resourceMethods, skillMethods } from './resources.ts'
-import type { Tool } from './tool.ts'
-import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
+import { resourceMethods, skillMethods } from './resources.ts'
+import type { Tool, ToolApp } from './tool.ts'
+import { addVideoTools } from './tools/add-videos.ts'
 import { boardTools } from './tools/boards.ts'
-import type { AccountToolDeps } from './tools/collection.ts'
 import { filmTools } from './tools/films.ts'
 import { browseFrames, searchFrames } from './tools/frames.ts'
-import type { LibraryToolDeps } from './tools/library.ts'
 import { pinTools } from './tools/pins.ts'
 import { report } from './tools/report.ts'
 import { saveTools } from './tools/saves.ts'
@@ -36,7 +35,8 @@ find_sequences, what follows what. That of a Pro account adds your saves and boa
 changes about every five minutes.`
 
 /** The six open tools of the library, those of films and the gallery for any key, and the account's, in their order. */
-export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosDeps): Tool[] {
+export function createTools(app: Omit<ToolApp, 'vocabulary'>): Tool[] {
+  const deps: ToolApp = { ...app, vocabulary: ttlCached(() => app.search.techniques()) }
   return [
     searchLibrary(deps),
     searchFrames(deps),
@@ -55,18 +55,12 @@ export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosD
   ]
 }
 
-export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery'> {
-  version: string
-  logger: Logger
-  readModel: ReadModelVersion
-}
-
-export function createToolServer({ version, logger, readModel, ...deps }: ToolServerOptions): Dispatch {
-  const { tools, publicUrl } = deps
+export function createToolServer(app: App, tools: readonly Tool[]): Dispatch {
+  const { logger, publicUrl, readModel } = app
   const skills = loadSkills()
-  const resources = { ...deps, skills, gallery: loadGallery() }
+  const resources = { ...app, tools, skills, gallery: loadGallery() }
   return createDispatcher({
-    info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
+    info: { name: 'frame-library', title: 'Frame Library', version: VERSION, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
     methods: (calls) => [...resourceMethods(resources, calls), ...skillMethods(skills)],
     tools,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
-import { openAdvisor, suggest } from './suggestions.ts'
+import { suggest } from './suggestions.ts'
 
 const query: FrameQuery = {
   filters: {},
@@ -21,31 +21,30 @@ function libraryWith(found: Record<string, number>, techniques: TechniqueDocumen
       asked.push(q)
       return { frames: Array.from({ length: found[q] ?? 0 }, () => ({})) }
     },
-    techniques: async () => techniques,
   } as unknown as LibrarySearch
-  return { asked, advisor: openAdvisor(search) }
+  return { asked, app: { search, vocabulary: async () => techniques } }
 }
 
 test('quotes and minus signs are the only words advised against: the search lets go of others by itself', async () => {
-  const { asked, advisor } = libraryWith({ 'red kite that flies': 2 })
-  const lines = await suggest(advisor, { ...query, q: '"red kite" that -flies' })
+  const { asked, app } = libraryWith({ 'red kite that flies': 2 })
+  const lines = await suggest(app, { ...query, q: '"red kite" that -flies' })
   expect(asked).toEqual(['red kite that flies'])
   expect(lines).toEqual(['- without quotes and minus signs: 2 frames'])
   const plain = libraryWith({})
-  await suggest(plain.advisor, { ...query, q: 'a well-known kite' })
+  await suggest(plain.app, { ...query, q: 'a well-known kite' })
   expect(plain.asked).toEqual([])
 })
 
 test('a technique that no frame shows is not advised', async () => {
-  const { advisor } = libraryWith({}, [technique('logo-reveal', 0), technique('logo-wall', 3)])
-  const lines = await suggest(advisor, { ...query, q: 'logoreveal logowall' })
+  const { app } = libraryWith({}, [technique('logo-reveal', 0), technique('logo-wall', 3)])
+  const lines = await suggest(app, { ...query, q: 'logoreveal logowall' })
   expect(lines).toEqual(['- nearest techniques: logo-wall (3 frames)'])
 })
 
 test('what the search has counted is told in words, without asking again', async () => {
-  const { asked, advisor } = libraryWith({})
+  const { asked, app } = libraryWith({})
   const filters = { tone: ['dark'], video: ['a', 'b'] } as const
-  const lines = await suggest(advisor, { ...query, q: 'kite', filters }, [
+  const lines = await suggest(app, { ...query, q: 'kite', filters }, [
     { dropped: 'tone', frames: 1, partly: false },
     { dropped: 'video', frames: 20, partly: true },
     { dropped: 'words', frames: 3, partly: false },

@@ -1,24 +1,14 @@
-import type { FrameQuery, LibrarySearch, Loosened, TechniqueDocument } from '../search/library-search.ts'
+import type { FrameQuery, Loosened, TechniqueDocument } from '../search/library-search.ts'
 import { MOST_LOOSENED } from '../search/query.ts'
-import { ttlCached } from '../search/ttl-cache.ts'
 import { plural } from './present.ts'
-
-/** What suggestions are made from. The vocabulary is kept: an empty answer costs hardly more than the search. */
-export interface Advisor {
-  search: LibrarySearch
-  vocabulary(): Promise<readonly TechniqueDocument[]>
-}
-
-export function openAdvisor(search: LibrarySearch): Advisor {
-  return { search, vocabulary: ttlCached(() => search.techniques()) }
-}
+import type { ToolApp } from './tool.ts'
 
 /**
  * What to try when nothing was found: fewer filters, the words without quotes and minus, and the nearest techniques. A
  * search lets go of words by itself. Each suggestion says how many frames it finds; the search has counted them.
  */
 export async function suggest(
-  { search, vocabulary }: Advisor,
+  { search, vocabulary }: Pick<ToolApp, 'search' | 'vocabulary'>,
   query: FrameQuery,
   loosened: readonly Loosened[] = [],
 ): Promise<string[]> {

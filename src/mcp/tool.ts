@@ -1,9 +1,17 @@
 import { z } from 'zod'
+import type { App } from '../api/app.ts'
 import type { Price } from '../http/rate-limit/budgets.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
+import type { TechniqueDocument } from '../search/library-search.ts'
 
 /** The page of the gallery (gallery.ts). */
 export const GALLERY_URI = 'ui://frame-library/gallery.html'
+
+/** What tools read from and write to. */
+export interface ToolApp extends Pick<App, 'db' | 'search' | 'films' | 'publicUrl' | 'readImage' | 'ytdlp'> {
+  /** Kept: an empty answer costs hardly more than the search. */
+  vocabulary(): Promise<readonly TechniqueDocument[]>
+}
 
 /**
  * A tool as the protocol needs it. `run` knows nothing of JSON-RPC, HTTP or revisions:

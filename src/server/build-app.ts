@@ -1,18 +1,15 @@
 import type { RequestListener } from 'node:http'
-import { sql } from 'drizzle-orm'
+import type { App } from '../api/app.ts'
 import { openDocuments } from '../api/documents.ts'
-import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoints.ts'
-import type { HealthDeps } from '../api/health.ts'
-import { type Config, VERSION } from '../config.ts'
-import type { Db } from '../db/client.ts'
+import { LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoints.ts'
+import { VERSION } from '../config.ts'
 import { grants } from '../db/schema/accounts.ts'
-import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { type Authentication, createAuthentication } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
 import type { CountRequest } from '../http/edge.ts'
 import { endpointRouter, type Operation } from '../http/endpoint.ts'
-import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
+import type { EventStreamLimits } from '../http/event-stream.ts'
 import { type RateLimits, takeLongTurn } from '../http/rate-limit/rate-limits.ts'
 import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
@@ -22,12 +19,9 @@ import { openTokenChecks } from '../library/accounts/key-checks.ts'
 import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
 import { type FilmReads, loadBuild, loadFilmRows } from '../library/films/films.ts'
 import { openSearchCounts, type SearchCounts } from '../library/search-counts.ts'
-import type { Logger } from '../logger.ts'
 import { mcpRouter, TOOL_SERVER } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
-import { openAdvisor } from '../mcp/suggestions.ts'
 import type { Tool } from '../mcp/tool.ts'
-import { imageKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { protectedResource, ROUTES } from '../oauth/routes.ts'
@@ -44,16 +38,8 @@ import { forMembers, membersOnly, openPictureSigner, withSignedPictures } from '
 export const OPERATIONS: readonly Operation[] = [...LIBRARY_ENDPOINTS, ...OTHER_ENDPOINTS, TOOL_SERVER]
 
 /** The parts that an application shares with its process. */
-export interface AppDeps {
-  config: Config
-  logger: Logger
-  db: Db
-  limits: RateLimits
-  health: HealthDeps['health']
+export interface AppDeps extends Pick<App, 'config' | 'logger' | 'db' | 'limits' | 'health' | 'tail' | 'streams'> {
   countRequest: CountRequest
-  /** The live event log, and the open streams that send it. */
-  tail: LogTail
-  streams: EventStreams
   countJobs: PagesDeps['countJobs']
 }
 
@@ -79,7 +65,7 @@ export interface AppOverrides {
   connections?: ConnectionLimits
 }
 
-export interface App {
+export interface BuiltApp {
   listener: RequestListener
   /** The routers in the order in which they are tried, and the listed tools. For tests that walk them. */
   routers: readonly Routes[]
@@ -91,77 +77,49 @@ export interface App {
 const PAGE_CACHE_BYTES = 48 * 1024 * 1024
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
-export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
-  const { config, logger, db, health, tail, streams, countJobs, countRequest } = deps
+export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): BuiltApp {
+  const { countJobs, countRequest, ...given } = deps
+  const { config, logger, db } = given
   const limits = overrides.limits?.(deps.limits) ?? deps.limits
-  const { publicUrl, trustProxy } = config
+  const { publicUrl, trustProxy, reads } = config
   const store = openMediaStore(config)
-  const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides, counts)
-  const cache = openCachedReads(readModel, takeTurn)
+  const { signer, ...library } = openLibrary(deps, overrides, counts)
+  const { readModel, takeTurn } = library
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const sendPieces = openLongAnswers((exchange) => takeLongTurn(limits, exchange))
-  const shared = { db, films, takeTurn, ytdlp: config.ytdlpPath !== undefined, publicUrl }
-  const receiving = { store, kept, tail, streams, maxUploadBytes: config.maxUploadBytes }
-  const pages = openPages({
-    ...shared,
-    ...receiving,
-    search,
-    readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
-    oauth,
-    sendPieces,
+  const parts: Omit<App, 'documents'> = {
+    ...given,
+    ...library,
+    publicUrl,
     limits,
-    logger,
-    countJobs,
-    reads: config.reads,
-    vision: config.vision,
-    signup: config.signup,
-    defaultPlan: config.defaultPlan,
-    smtpUrl: config.smtpUrl,
-    production: config.production,
-    mailer: overrides.mailer,
-    printLink: overrides.printLink,
-  })
-  // A person's browser comes here; the other addresses of the sign-in answer programs.
-  oauth?.routes.use(ROUTES.authorization, pages.errors)
-  const toolDeps = {
-    ...shared,
-    search,
-    advisor: openAdvisor(search),
-    readImage,
-    logger,
-    readModel,
+    store,
+    readImage: overrides.readImage ?? ((key) => store.get(key)),
+    cache: openCachedReads(readModel, takeTurn),
+    sendPieces,
+    ytdlp: config.ytdlpPath !== undefined,
   }
-  const tools = createTools(toolDeps)
-  const dispatch = createToolServer({ ...toolDeps, tools, reads: config.reads, version: VERSION })
+  const tools = createTools(parts)
   const documents = openDocuments({
     operations: signer ? OPERATIONS.map(forMembers) : OPERATIONS,
     tools: namesOf(tools),
     publicUrl,
-    reads: config.reads,
+    reads,
     version: VERSION,
   })
-  const apiDeps: ApiDeps = {
-    ...shared,
-    ...receiving,
-    search,
-    readImage,
-    cache,
-    documents,
-    health,
-    checks: { database: () => db.execute(sql`select 1`).then(() => true) },
-    allowPrivate: config.webhookAllowPrivate,
-    secretsKeys: config.secretsKeys,
-  }
+  const app: App = { ...parts, documents }
+  const pages = openPages({ ...app, oauth, countJobs, mailer: overrides.mailer, printLink: overrides.printLink })
+  // A person's browser comes here; the other addresses of the sign-in answer programs.
+  oauth?.routes.use(ROUTES.authorization, pages.errors)
+  const dispatch = createToolServer(app, tools)
   const routerTools = { db, authentication, limits, sendPieces }
   const routers = [
     ...(signer ? [membersOnly({ db, authentication, limits, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.
-    endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
+    endpointRouter(LIBRARY_ENDPOINTS, app, routerTools),
     mcpRouter({ dispatch, publicUrl, authentication, signIn, limits, takeTurn }),
-    endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
+    endpointRouter(OTHER_ENDPOINTS, app, routerTools),
     ...(oauth ? [oauth.routes] : []),
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),

@@ -12,7 +12,7 @@ import { createHttpServer, drainable, guardConnections, warnOfOtherHost } from '
 import type { Logger } from '../logger.ts'
 import { openMetrics, openProcessMetrics } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
-import { type App, type AppOverrides, buildApp } from './build-app.ts'
+import { type AppOverrides, type BuiltApp, buildApp } from './build-app.ts'
 
 export interface ApiOptions {
   config: Config
@@ -36,7 +36,7 @@ export interface OpenApi {
   /** For Prometheus. */
   metrics(): Promise<string>
   /** For the tests that walk them. */
-  app: Pick<App, 'routers' | 'tools'>
+  app: Pick<BuiltApp, 'routers' | 'tools'>
   /** Turns readiness off, lets requests in flight finish and closes the connections. */
   stop(options?: { graceMs?: number; deadlineMs?: number }): Promise<void>
 }

@@ -1,5 +1,6 @@
 import express, { type Request, type Response } from 'express'
 import { z } from 'zod'
+import type { App } from '../api/app.ts'
 import { AppError, notFound, readGiven } from '../errors.ts'
 import { type Endpoint, priceOf } from '../http/endpoint.ts'
 import { MOST_ITEMS, PRICES, type Price } from '../http/rate-limit/budgets.ts'
@@ -60,7 +61,7 @@ export interface ActionOptions<B extends z.ZodType> {
 
 interface FormOptions<B extends z.ZodType> {
   path: string
-  of: Endpoint<never>
+  of: Endpoint<App>
   /** The fields of the form, as the body of the operation. */
   body?: B
 }
@@ -166,7 +167,7 @@ function openActions(deps: PageDeps, router: Routes) {
       actions.action<B>(options, async (asked) => {
         const body = operation.body && readGiven(operation.body, asked.body)
         const input = { params: asked.req.params, body, caller: { account: asked.visitor.account } }
-        const answer = await operation.act(deps as never, input as never)
+        const answer = await operation.act(deps, input as never)
         return { json: answer as object, to: to(asked, answer as never) }
       })
     },
@@ -193,7 +194,7 @@ function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => 
   return receiveForm(req, upload, { also: ['form'] })
 }
 
-function whoMay({ scope, everyPlan }: Endpoint<never>): Who {
+function whoMay({ scope, everyPlan }: Endpoint<App>): Who {
   if ((OPERATOR_SCOPES as readonly string[]).includes(scope ?? '')) return 'operator'
   return everyPlan ? 'person' : 'pro'
 }

@@ -10,11 +10,11 @@ import { setPageCache } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/connect`: how each assistant reaches the library, with what to copy, and the skills as files. */
-export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth, reads }: PageDeps): Routes {
+export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth, config }: PageDeps): Routes {
   const router = openRoutes()
   const skills = loadSkills()
   router.get('/connect', priced(limits), (req, res) => {
-    const body = connectPage(publicUrl, { signIn: oauth !== undefined, isOpen: reads === 'open', skills })
+    const body = connectPage(publicUrl, { signIn: oauth !== undefined, isOpen: config.reads === 'open', skills })
     return pages.sendFixed(req, res, { title: 'Connect an assistant', current: 'keys', modules: ['keys.js'], body })
   })
   router.get('/connect/skills/:file', priced(limits), async (req, res) => {

@@ -87,7 +87,7 @@ const ACCOUNT_DELETED = html`<section class="narrow card">
 <p><a href="/">To the library</a></p>
 </section>`
 
-async function showKeys({ db, limits, publicUrl, reads }: PageDeps, view: KeysView): Promise<PersonPage> {
+async function showKeys({ db, limits, publicUrl, config: { reads } }: PageDeps, view: KeysView): Promise<PersonPage> {
   const { account } = view.visitor
   const live = await listLiveKeys(db, account.id)
   const dead = await listDeadKeys(db, account.id, { after: view.ended })

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
+import type { App } from '../api/app.ts'
 import { subjectOf } from '../http/edge.ts'
 import type { Price } from '../http/rate-limit/budgets.ts'
-import { type Charging, priced } from '../http/rate-limit/rate-limits.ts'
+import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
-import { keptOrInTurn, type TakeTurn, type VersionedCache } from '../http/versioned-cache.ts'
+import { keptOrInTurn } from '../http/versioned-cache.ts'
 import { canonicalKey, type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import { plainName } from '../views/parameters.ts'
 import type { Assets } from './assets.ts'
@@ -234,14 +235,7 @@ export function openSharedPages({
   takeTurn,
   limits,
   publicUrl,
-}: {
-  limits: Charging
-  assets: Assets
-  viewerOf: ViewerOf
-  kept: VersionedCache<object>
-  takeTurn: TakeTurn
-  publicUrl: string
-}) {
+}: Pick<App, 'kept' | 'takeTurn' | 'limits' | 'publicUrl'> & { assets: Assets; viewerOf: ViewerOf }) {
   /** A value from memory, or loaded once for all who wait. It is kept until the read model changes. */
   async function keep<T extends object>(req: Request, key: string, load: () => Promise<T>): Promise<T> {
     return (await keptOrInTurn({ kept, takeTurn }, { key, subject: subjectOf(req) }, load)).value

@@ -3,7 +3,7 @@ import { contextOf, loggedPath } from '../http/edge.ts'
 import { charged, openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
 import { ShareEnded } from '../library/collections/board-settings.ts'
 import { scrub } from '../logger.ts'
-import { type Mailer, openMailer } from '../outbound/mailer.ts'
+import { openMailer } from '../outbound/mailer.ts'
 import { actionRouter } from './actions.ts'
 import { loadAssets } from './assets.ts'
 import { addBoardActions, addPinActions, addSaveActions } from './collections/collection-actions.ts'
@@ -53,23 +53,18 @@ const FOR_PEOPLE = [
   addAccountEnd,
 ]
 
-export interface PagesDeps extends Omit<PageDeps, 'assets' | 'pages' | 'viewerOf' | 'mailer' | 'printLink'> {
-  smtpUrl: string | undefined
-  /** Without a mail server, sign-in links are printed only outside production. */
-  production: boolean
-  /** Tests replace these: the mail server, and where links are printed. */
-  mailer?: Mailer | undefined
-  printLink?: ((line: string) => void) | undefined
-}
+/** Tests replace the mail server, and where links are printed. */
+export type PagesDeps = Omit<PageDeps, 'assets' | 'pages' | 'viewerOf'>
 
 /** The wall, sign-in, keys and shared boards. */
 export function openPages(deps: PagesDeps) {
   const assets = loadAssets(deps.limits)
-  const { smtpUrl, publicUrl } = deps
+  const { publicUrl } = deps
+  const { smtpUrl, production } = deps.config
   const mailer = deps.mailer ?? (smtpUrl ? openMailer({ smtpUrl, publicUrl }) : undefined)
-  // Not through the logger, which would remove the code.
+  // Only outside production, and not through the logger, which would remove the code.
   const print = deps.printLink ?? ((line: string) => void process.stdout.write(`${line}\n`))
-  const printLink = mailer || deps.production ? undefined : print
+  const printLink = mailer || production ? undefined : print
   const viewerOf = viewerReader(deps.db, publicUrl)
   const pages = openSharedPages({ ...deps, assets, viewerOf })
   const shared = { ...deps, assets, pages, viewerOf, mailer, printLink }

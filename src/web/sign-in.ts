@@ -49,7 +49,7 @@ export function signInRouter(deps: PageDeps): Routes {
     const to = ownPath(req.query.to)
     if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/keys')
     if (to !== undefined) setWayBack(res, to)
-    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps), reads: deps.reads }) })
+    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps), reads: deps.config.reads }) })
   })
   router.post('/web/sign-in', paid, ours, formBody, (req, res) => askForLink(deps, req, res))
 
@@ -88,7 +88,8 @@ function deliveryOf({ mailer, printLink }: PageDeps): Delivery {
 }
 
 async function askForLink(deps: PageDeps, req: Request, res: Response): Promise<void> {
-  const { limits, logger, reads } = deps
+  const { limits, logger } = deps
+  const { reads } = deps.config
   await limits.consume('links', contextOf(req).address, 1)
   const given = String(formField(req, 'email') ?? '')
   const by = deliveryOf(deps)
@@ -113,8 +114,8 @@ function tryParseEmail(given: string): string | undefined {
   }
 }
 
-async function sendLink({ db, signup, publicUrl, mailer, printLink }: PageDeps, email: string): Promise<void> {
-  const made = await createSignInCode(db, { email, newPlan: signup })
+async function sendLink({ db, config, publicUrl, mailer, printLink }: PageDeps, email: string): Promise<void> {
+  const made = await createSignInCode(db, { email, newPlan: config.signup })
   if (!made) return
   const url = signInUrl(publicUrl, made.code)
   if (mailer) await mailer.send({ to: made.email, ...signInMail(url) })
@@ -178,7 +179,7 @@ const LINK_MINUTES = LINK_SEC / 60
 
 interface SignInForm {
   by: Delivery
-  reads: PageDeps['reads']
+  reads: PageDeps['config']['reads']
   email?: string
   error?: string
 }

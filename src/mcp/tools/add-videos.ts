@@ -1,32 +1,25 @@
 import { z } from 'zod'
-import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { DETAILS, NewDetails } from '../../library/videos/details.ts'
 import { submitUrl, videoIdAt } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../present.ts'
-import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
+import { ADDS, defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { severalOf } from '../values.ts'
 import { rightsOf } from './collection.ts'
 
 /** What operators add to the library, and how far it is. */
-
-export interface AddVideosDeps {
-  db: Db
-  /** Whether this installation has it. */
-  ytdlp: boolean
-}
 
 const MAX_VIDEOS = 20
 
 const Status = z.object({ video_id: z.string(), title: z.string(), status: z.string() })
 const Added = Status.extend({ created: z.boolean(), unchanged: z.array(z.string()) })
 
-export function addVideoTools(deps: AddVideosDeps): Tool[] {
+export function addVideoTools(deps: ToolApp): Tool[] {
   return [addVideo(deps), videoStatus(deps)]
 }
 
-function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
+function addVideo({ db, ytdlp }: ToolApp): Tool {
   return defineTool({
     name: 'add_video',
     title: 'Add videos',
@@ -70,7 +63,7 @@ function addVideo({ db, ytdlp }: AddVideosDeps): Tool {
   })
 }
 
-function videoStatus({ db }: AddVideosDeps): Tool {
+function videoStatus({ db }: ToolApp): Tool {
   return defineTool({
     name: 'video_status',
     title: 'Progress of videos',

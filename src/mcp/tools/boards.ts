@@ -20,9 +20,9 @@ import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
-import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
+import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolApp, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
-import { type AccountToolDeps, accountOf, presentRows, rightsOf, withCursorNamed } from './collection.ts'
+import { accountOf, presentRows, rightsOf, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './library.ts'
 
 export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id or unique name')
@@ -41,7 +41,7 @@ const BoardSummary = z.object({
  * @throws AppError not_found, also for another account's board; invalid_request where several boards have the name.
  */
 export async function boardAt(
-  { db }: AccountToolDeps,
+  { db }: ToolApp,
   given: string,
   context: ToolContext,
 ): Promise<{ accountId: string; boardId: string }> {
@@ -54,7 +54,7 @@ export async function boardAt(
   throw invalid('board_id', `board_id: ${more.length + 1} boards have this name. Pass the id of one: ${ids}.`)
 }
 
-export function boardTools(deps: AccountToolDeps): Tool[] {
+export function boardTools(deps: ToolApp): Tool[] {
   return [
     listBoardsTool(deps),
     getBoard(deps),
@@ -65,7 +65,7 @@ export function boardTools(deps: AccountToolDeps): Tool[] {
   ]
 }
 
-function listBoardsTool({ db }: AccountToolDeps): Tool {
+function listBoardsTool({ db }: ToolApp): Tool {
   return defineTool({
     name: 'list_boards',
     title: 'List your boards',
@@ -89,7 +89,7 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
   })
 }
 
-function getBoard(deps: AccountToolDeps): Tool {
+function getBoard(deps: ToolApp): Tool {
   return defineTool({
     name: 'get_board',
     title: 'Open a board',
@@ -127,7 +127,7 @@ function getBoard(deps: AccountToolDeps): Tool {
   })
 }
 
-function createBoardTool({ db }: AccountToolDeps): Tool {
+function createBoardTool({ db }: ToolApp): Tool {
   return defineTool({
     name: 'create_board',
     title: 'Create a board',
@@ -153,7 +153,7 @@ function createBoardTool({ db }: AccountToolDeps): Tool {
   })
 }
 
-function updateBoardTool(deps: AccountToolDeps): Tool {
+function updateBoardTool(deps: ToolApp): Tool {
   const { db, publicUrl } = deps
   return defineTool({
     name: 'update_board',
@@ -196,7 +196,7 @@ function updateBoardTool(deps: AccountToolDeps): Tool {
   })
 }
 
-function deleteBoardTool(deps: AccountToolDeps): Tool {
+function deleteBoardTool(deps: ToolApp): Tool {
   return defineTool({
     name: 'delete_board',
     title: 'Delete a board',
@@ -221,7 +221,7 @@ function deleteBoardTool(deps: AccountToolDeps): Tool {
 /** Longer files are not put into the context of a model. */
 const MAX_FILE = 60_000
 
-function exportBoard(deps: AccountToolDeps): Tool {
+function exportBoard(deps: ToolApp): Tool {
   return defineTool({
     name: 'export_board',
     title: 'Export a board',

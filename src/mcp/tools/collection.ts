@@ -1,22 +1,15 @@
 import { z } from 'zod'
 import { operationOf } from '../../api/endpoints.ts'
-import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { priceOf } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
-import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
+import type { ShownFrame } from '../../search/library-search.ts'
 import { isPageCursor } from '../arguments.ts'
 import { frameLines, plural, toLink, videosOf } from '../present.ts'
-import type { Tool, ToolContext } from '../tool.ts'
+import type { Tool, ToolApp, ToolContext } from '../tool.ts'
 import { frameIds } from '../values.ts'
 
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
-
-export interface AccountToolDeps {
-  db: Db
-  search: LibrarySearch
-  publicUrl: string
-}
 
 /** Scope, plan and price of the operation that does the same over HTTP. */
 export function rightsOf(id: string): Pick<Tool, 'scope' | 'everyPlan' | 'price'> {
@@ -62,7 +55,7 @@ export async function withCursorNamed<T>(cursor: string | undefined, list: Promi
  * hold some of them yet.
  */
 export async function presentRows<T extends { frameId: string; note?: string | null }>(
-  { search, publicUrl }: AccountToolDeps,
+  { search, publicUrl }: ToolApp,
   rows: readonly T[],
   heading: string,
 ) {

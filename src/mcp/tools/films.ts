@@ -6,12 +6,12 @@ import type { FrameDocument, VideoDocument } from '../../search/library-search.t
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { clip, clock, moreWith, plural, quote } from '../present.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
-import { type LibraryToolDeps, spellBrands, videoIdOf, videoReference } from './library.ts'
+import { spellBrands, videoIdOf, videoReference } from './library.ts'
 
-export function filmTools(deps: LibraryToolDeps): Tool[] {
+export function filmTools(deps: ToolApp): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
 }
 
@@ -22,7 +22,7 @@ const refOf = ({ id, title, author, measures }: FilmRow): z.infer<typeof FilmRef
 /** Lines of a film's structure: a longer one would fill a context window. */
 const MOST_PARTS = 16
 
-function describeFilm(deps: LibraryToolDeps): Tool {
+function describeFilm(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
     name: 'describe_film',
@@ -98,7 +98,7 @@ function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly Fr
   return more > 0 ? [...lines, `and ${more} more: get_video_frames has all frames`] : lines
 }
 
-function compareFilms(deps: LibraryToolDeps): Tool {
+function compareFilms(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
     name: 'compare_films',
@@ -138,7 +138,7 @@ function titleOf({ id, title, author, measures }: FilmRow): string {
   return `${id} ${quote(title, 100)}${author ? ` by ${quote(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
 }
 
-function findFilmsTool(deps: LibraryToolDeps): Tool {
+function findFilmsTool(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
     name: 'find_films',
@@ -182,7 +182,7 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
   })
 }
 
-async function similarTo(deps: LibraryToolDeps, given: string, options: Parameters<typeof similarFilms>[2]) {
+async function similarTo(deps: ToolApp, given: string, options: Parameters<typeof similarFilms>[2]) {
   const library = await deps.films.all()
   const [film] = await requireFilms(deps, [await videoIdOf(deps, given)])
   const near = similarFilms(film!, library, options)

@@ -31,7 +31,7 @@ import {
   videosOf,
 } from '../present.ts'
 import { suggest } from '../suggestions.ts'
-import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolAnswer, type ToolApp } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import {
   briefFilterArguments,
@@ -39,7 +39,6 @@ import {
   detailArgument,
   filterArguments,
   imagesArgument,
-  type LibraryToolDeps,
   notArgument,
   readBrands,
   resolveFilters,
@@ -51,7 +50,7 @@ export const FrameList = z.object({ frames: z.array(DetailedFrame), videos: Vide
 /** A page of them. `total`: how many there are on all pages; absent where that is too many to count. */
 export const FrameListing = FrameList.extend({ total: z.number().optional(), next_cursor: z.string().nullable() })
 
-export function searchFrames(deps: LibraryToolDeps): Tool {
+export function searchFrames(deps: ToolApp): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'search_frames',
@@ -84,7 +83,7 @@ export function searchFrames(deps: LibraryToolDeps): Tool {
   })
 }
 
-export function browseFrames(deps: LibraryToolDeps): Tool {
+export function browseFrames(deps: ToolApp): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'browse_frames',
@@ -126,7 +125,7 @@ interface FrameAnswer {
 
 /** Frames as text with one link each, and as data; thumbnails where they are wanted. */
 export async function presentFrames(
-  { publicUrl, readImage }: Pick<LibraryToolDeps, 'publicUrl' | 'readImage'>,
+  { publicUrl, readImage }: Pick<ToolApp, 'publicUrl' | 'readImage'>,
   heading: string,
   found: readonly Presented[],
   options: { detail: Detail; images: number; withVideo: boolean },
@@ -169,7 +168,7 @@ const OTHER_ENGINE = 'The search engine changed after the page before, and order
 
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 async function presentPage(
-  deps: LibraryToolDeps,
+  deps: ToolApp,
   tool: string,
   args: PageArguments,
   asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
@@ -191,10 +190,7 @@ async function presentPage(
   const heading =
     found.frames.length > 0
       ? [headingOf(found, page, next), ...notes, ...reading]
-      : await emptyHeading(page, reading, async () => [
-          ...notes,
-          ...(await suggest(deps.advisor, query, found.loosened)),
-        ])
+      : await emptyHeading(page, reading, async () => [...notes, ...(await suggest(deps, query, found.loosened))])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
   const shown = [...found.frames, ...(found.partialMatches ?? [])].map(({ document, score, missing }) => ({

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid, notFound } from '../../errors.ts'
-import type { FilmReads } from '../../library/films/films.ts'
 import { frameIdIn } from '../../library/ids.ts'
 import {
   brandIdOf,
@@ -15,20 +14,11 @@ import { sourceKeyOf } from '../../video/source/source.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
 import { byName, COUNTED, DERIVED, isListed, type ListedName } from '../../vocabulary.ts'
 import { Detail, quote } from '../present.ts'
-import { type Advisor, nearestTechniques } from '../suggestions.ts'
+import { nearestTechniques } from '../suggestions.ts'
+import type { ToolApp } from '../tool.ts'
 import { anySeconds, isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
 
 /** What the tools of the library share: what they read from, their filters, and references to videos. */
-
-/** What the open tools read from. */
-export interface LibraryToolDeps {
-  search: LibrarySearch
-  films: FilmReads
-  advisor: Advisor
-  publicUrl: string
-  /** An image by its media-store key. */
-  readImage(key: string): Promise<Buffer | undefined>
-}
 
 /** A list described without what its items may be: that spares the model's context. The values are checked. */
 function briefly<T extends z.ZodType>(list: T): T {
@@ -94,7 +84,7 @@ export const stepArgument = z
 
 /** @throws AppError invalid_request for an unknown technique, with the nearest slugs */
 export async function resolveStep(
-  deps: LibraryToolDeps,
+  deps: ToolApp,
   { technique, ...step }: z.output<typeof stepArgument>,
 ): Promise<z.output<typeof stepArgument>> {
   return technique ? { ...step, technique: await slugsOf(deps, technique) } : step
@@ -121,16 +111,13 @@ type FilterValues = Chosen & { not?: Chosen | undefined }
  * @throws AppError invalid_request for an unknown technique, with the nearest slugs: a search would only find nothing.
  * not_found for an unknown video.
  */
-export async function resolveFilters(
-  deps: LibraryToolDeps,
-  { not = {}, ...args }: FilterValues,
-): Promise<FrameFilters> {
+export async function resolveFilters(deps: ToolApp, { not = {}, ...args }: FilterValues): Promise<FrameFilters> {
   const left = Object.entries(await byParameters(deps, not)).map(([name, values]) => [`not_${name}`, values])
   return toFilters({ ...(await byParameters(deps, args)), ...Object.fromEntries(left) })
 }
 
 /** Chosen values by the names of `/api/frames`. */
-async function byParameters(deps: LibraryToolDeps, { video_id, technique, ...rest }: Chosen) {
+async function byParameters(deps: ToolApp, { video_id, technique, ...rest }: Chosen) {
   return {
     ...rest,
     ...(technique ? { technique: await slugsOf(deps, technique) } : {}),
@@ -138,8 +125,8 @@ async function byParameters(deps: LibraryToolDeps, { video_id, technique, ...res
   }
 }
 
-async function slugsOf(deps: LibraryToolDeps, given: readonly string[]): Promise<string[]> {
-  const kept = await deps.advisor.vocabulary()
+async function slugsOf(deps: ToolApp, given: readonly string[]): Promise<string[]> {
+  const kept = await deps.vocabulary()
   const slugs = given.map((one) => slugOf(kept, one))
   if (slugs.every((slug) => slug !== undefined)) return slugs
   const vocabulary = await deps.search.techniques()
@@ -208,7 +195,7 @@ export async function readBrands(
 }
 
 /** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */
-type Deps = Pick<LibraryToolDeps, 'search' | 'publicUrl'>
+type Deps = Pick<ToolApp, 'search' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */
 export async function videoIdOf(deps: Deps, given: string): Promise<string> {

@@ -2,16 +2,16 @@ import { z } from 'zod'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { MAX_NOTE, MAX_PINS, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { plural } from '../present.ts'
-import { ADDS, defineTool, REMOVES, type Tool } from '../tool.ts'
+import { ADDS, defineTool, REMOVES, type Tool, type ToolApp } from '../tool.ts'
 import { someNumber } from '../values.ts'
 import { boardAt, boardIdArgument } from './boards.ts'
-import { type AccountToolDeps, frameIdList, frameIdsArgument, removalText, rightsOf } from './collection.ts'
+import { frameIdList, frameIdsArgument, removalText, rightsOf } from './collection.ts'
 
-export function pinTools(deps: AccountToolDeps): Tool[] {
+export function pinTools(deps: ToolApp): Tool[] {
   return [pinFrame(deps), unpinFrame(deps)]
 }
 
-function pinFrame(deps: AccountToolDeps): Tool {
+function pinFrame(deps: ToolApp): Tool {
   return defineTool({
     name: 'pin_frame',
     title: 'Pin frames to a board',
@@ -47,7 +47,7 @@ function pinFrame(deps: AccountToolDeps): Tool {
   })
 }
 
-function unpinFrame(deps: AccountToolDeps): Tool {
+function unpinFrame(deps: ToolApp): Tool {
   return defineTool({
     name: 'unpin_frame',
     title: 'Unpin frames',

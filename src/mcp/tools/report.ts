@@ -3,9 +3,9 @@ import { invalid } from '../../errors.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
 import { quote } from '../present.ts'
-import { defineTool, READS, type Tool } from '../tool.ts'
+import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'
-import { type AccountToolDeps, rightsOf } from './collection.ts'
+import { rightsOf } from './collection.ts'
 
 const figures: Record<string, Figure> = FIGURES
 const subjects = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
@@ -15,7 +15,7 @@ const splits = [...new Set(Object.values(figures).flatMap(({ by }) => by))]
 const day = z.string().pipe(dayParameter).optional()
 
 /** The figures of `/api/analytics`, for operators. */
-export function report(deps: AccountToolDeps): Tool {
+export function report(deps: ToolApp): Tool {
   return defineTool({
     name: 'report',
     title: 'Report figures',

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { countSaves, listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { CompactFrame, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
-import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'
+import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'
 import {
-  type AccountToolDeps,
   accountOf,
   frameIdList,
   frameIdsArgument,
@@ -16,11 +15,11 @@ import {
 } from './collection.ts'
 import { cursorArgument } from './library.ts'
 
-export function saveTools(deps: AccountToolDeps): Tool[] {
+export function saveTools(deps: ToolApp): Tool[] {
   return [listSavesTool(deps), saveFrame(deps), unsaveFrame(deps)]
 }
 
-function listSavesTool(deps: AccountToolDeps): Tool {
+function listSavesTool(deps: ToolApp): Tool {
   return defineTool({
     name: 'list_saves',
     title: 'List your saved frames',
@@ -53,7 +52,7 @@ function listSavesTool(deps: AccountToolDeps): Tool {
   })
 }
 
-function saveFrame({ db }: AccountToolDeps): Tool {
+function saveFrame({ db }: ToolApp): Tool {
   return defineTool({
     name: 'save_frame',
     title: 'Save frames',
@@ -72,7 +71,7 @@ function saveFrame({ db }: AccountToolDeps): Tool {
   })
 }
 
-function unsaveFrame({ db }: AccountToolDeps): Tool {
+function unsaveFrame({ db }: ToolApp): Tool {
   return defineTool({
     name: 'unsave_frame',
     title: 'Unsave frames',

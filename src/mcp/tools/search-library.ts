@@ -13,10 +13,9 @@ import {
   toLink,
 } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
-import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { readingLines } from './frames.ts'
-import type { LibraryToolDeps } from './library.ts'
 
 const Groups = z.object({
   videos: z.array(
@@ -40,7 +39,7 @@ interface FoundDocuments {
   techniques: TechniqueDocument[]
 }
 
-export function searchLibrary({ search, advisor, publicUrl }: LibraryToolDeps): Tool {
+export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'search_library',
@@ -62,7 +61,7 @@ export function searchLibrary({ search, advisor, publicUrl }: LibraryToolDeps): 
       const lines = groupLines(found, publicUrl)
       const hasNoFull = found.frames.length > 0 && found.frames.every(({ missing }) => missing)
       const notes = [
-        ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q)]),
+        ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await vocabulary(), q)]),
         ...readingLines(groups.readAs, hasNoFull),
       ]
       return {

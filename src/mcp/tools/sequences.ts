@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { readSequences, toSteps } from '../../views/sequences.ts'
 import { clock, moreWith, plural, quote } from '../present.ts'
-import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
+import { defineTool, type ImageLink, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
-import { cursorArgument, type LibraryToolDeps, resolveStep, spellBrands, stepArgument } from './library.ts'
+import { cursorArgument, resolveStep, spellBrands, stepArgument } from './library.ts'
 
-export function findSequences(deps: LibraryToolDeps): Tool {
+export function findSequences(deps: ToolApp): Tool {
   const { search, publicUrl } = deps
   return defineTool({
     name: 'find_sequences',

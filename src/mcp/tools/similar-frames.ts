@@ -2,20 +2,19 @@ import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import { sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
-import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frames.ts'
 import {
   briefFilterArguments,
   detailArgument,
   imagesArgument,
-  type LibraryToolDeps,
   notArgument,
   readBrands,
   resolveFilters,
 } from './library.ts'
 
-export function findSimilarFrames(deps: LibraryToolDeps): Tool {
+export function findSimilarFrames(deps: ToolApp): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'find_similar_frames',

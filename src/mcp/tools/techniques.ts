@@ -5,9 +5,9 @@ import { toTechnique } from '../../views/resources.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { clip, moreWith, plural } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
-import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
+import { defineTool, type ImageLink, READS, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'
-import { cursorArgument, type LibraryToolDeps } from './library.ts'
+import { cursorArgument } from './library.ts'
 
 const Technique = z.object({
   slug: z.string(),
@@ -20,7 +20,7 @@ const Technique = z.object({
 /** The pictures of a whole vocabulary would cost more tokens than they are worth. */
 const MAX_EXAMPLES = 10
 
-export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
+export function listTechniques({ search, publicUrl }: ToolApp): Tool {
   return defineTool({
     name: 'list_techniques',
     title: 'List techniques',

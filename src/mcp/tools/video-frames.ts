@@ -3,18 +3,10 @@ import { invalid } from '../../errors.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
-import { defineTool, SHOWS_FRAMES, type Tool } from '../tool.ts'
+import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frames.ts'
-import {
-  cursorArgument,
-  detailArgument,
-  findVideo,
-  imagesArgument,
-  type LibraryToolDeps,
-  noSuchVideo,
-  videoReference,
-} from './library.ts'
+import { cursorArgument, detailArgument, findVideo, imagesArgument, noSuchVideo, videoReference } from './library.ts'
 
 const MAX_VIDEOS = 20
 const ends = someNumber({ min: 1, max: 120 })
@@ -28,7 +20,7 @@ const Video = z.object({
   frame_count: z.number(),
 })
 
-export function videoFrames(deps: LibraryToolDeps): Tool {
+export function videoFrames(deps: ToolApp): Tool {
   return defineTool({
     ...SHOWS_FRAMES,
     name: 'get_video_frames',
@@ -135,14 +127,14 @@ function spanOf({ all, within, chosen }: Film, skip: number, count: number): str
  * The frames of each video, once each.
  * @throws AppError not_found where one is not public, or has no frames: then nothing is answered.
  */
-async function filmsOf(deps: LibraryToolDeps, given: readonly string[]): Promise<FrameDocument[][]> {
+async function filmsOf(deps: ToolApp, given: readonly string[]): Promise<FrameDocument[][]> {
   const found = await Promise.all(given.map((one) => framesOf(deps, one)))
   const unknown = given.filter((_, at) => !found[at]?.length)
   if (unknown.length > 0) throw noSuchVideo(unknown)
   return [...new Map(found.map((frames) => [frames![0]!.video_id, frames!])).values()]
 }
 
-async function framesOf(deps: LibraryToolDeps, given: string): Promise<FrameDocument[] | undefined> {
+async function framesOf(deps: ToolApp, given: string): Promise<FrameDocument[] | undefined> {
   // The usual call names the video itself: one look-up.
   const named = isIdLike(given) ? await deps.search.videoFrames(given) : undefined
   if (named) return named

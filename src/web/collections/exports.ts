@@ -7,6 +7,7 @@ import { toSlug } from '../../clean-text.ts'
 import { takeLongTurn } from '../../http/rate-limit/rate-limits.ts'
 import { isClientGone } from '../../http/response-body.ts'
 import { findBoard, loadBoard, loadFoundBoard } from '../../library/collections/boards.ts'
+import { imageKeyOf } from '../../media/image-name.ts'
 import type { Parameters, Values } from '../../parameters.ts'
 import { type PinnedFrame, pinnedBatches, type SavedFrame, savedBatches, toBoards } from '../../views/collections.ts'
 import { CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
@@ -99,7 +100,7 @@ async function* filesOf({ readImage, publicUrl }: PageDeps, { title, batches }: 
   const entries: SheetEntry[] = []
   for await (const batch of batches)
     for (const frame of batch) {
-      const image = await readImage(frame.image_url.slice(publicUrl.length))
+      const image = await readImage(imageKeyOf(frame.image_url.slice(publicUrl.length)) ?? '')
       // Numbers first, so that a folder shows the owner's order.
       const file = `images/${String(entries.length + 1).padStart(4, '0')}-${frame.id}.webp`
       if (image) yield { name: file, input: image, lastModified: new Date() }

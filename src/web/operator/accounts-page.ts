@@ -71,11 +71,11 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
 const INVITATION_DAYS = 7
 
 /** A link that creates the member's account. @throws AppError invalid_request, conflict for one that there is. */
-async function inviteMember({ db, defaultPlan, publicUrl }: PageDeps, given: string) {
+async function inviteMember({ db, config, publicUrl }: PageDeps, given: string) {
   const email = parseEmail(given)
   if (await findAccountByEmail(db, email))
     throw new AppError('conflict', `${email} has an account. They ask for a link on the sign-in page themselves.`)
-  const made = await createSignInCode(db, { email, newPlan: defaultPlan, lifetimeSec: INVITATION_DAYS * 86_400 })
+  const made = await createSignInCode(db, { email, newPlan: config.defaultPlan, lifetimeSec: INVITATION_DAYS * 86_400 })
   return { email, url: signInUrl(publicUrl, made!.code) }
 }
 

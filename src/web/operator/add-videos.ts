@@ -63,7 +63,7 @@ function outcomeOf(address: CheckedAddress): Html {
 }
 
 /** A file. A script sends the same form, and tells how far it is. */
-function addUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
+function addUpload(actions: Actions, { db, store, config: { maxUploadBytes: maxBytes } }: PageDeps): void {
   const form = { path: '/web/videos/file', who: 'operator' } as const
   actions.file(form, async ({ file, filename, fields, proven }) => {
     const details = async () => {

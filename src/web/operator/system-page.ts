@@ -13,7 +13,7 @@ import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
-  const { db, store, countJobs, vision, reads } = deps
+  const { db, store, countJobs, config } = deps
   actions.page('/operator/system', 'operator', { parameters: {}, price: 'heavy' }, async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
@@ -32,11 +32,11 @@ export function addSystemPage(actions: Actions, deps: PageDeps): void {
 ${consumer} waits for it.</p>`,
     )}
 ${queuesSection(queues)}
-${modelSection(annotator, errors, vision?.budgetPerDay)}
+${modelSection(annotator, errors, config.vision?.budgetPerDay)}
 ${consumersSection(lag, held)}
 ${webhooksSection(receivers)}
 <h2>Who can read</h2><p>${
-      reads === 'open'
+      config.reads === 'open'
         ? html`Everyone who reaches this address. <code>READS=members</code> asks for a key or a session.`
         : 'Those with a key or a session. Shared boards open to everyone with their link.'
     }</p>

@@ -48,7 +48,7 @@ const ofVideo = {
 
 /** `/operator`, `/operator/videos/{id}`, and what operators do with one video or many. */
 export function addVideoPages(actions: Actions, deps: PageDeps): void {
-  const { db, maxUploadBytes } = deps
+  const { db, config } = deps
 
   actions.page('/operator', 'operator', { parameters, price: 'write' }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
@@ -63,7 +63,7 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
       videos.map(({ id }) => id),
     )
     const listed = { visitor, videos, pictures, counts, shown: show, page, notice: noticeOf(told), problem }
-    const body = videosPage({ ...listed, maxUploadBytes })
+    const body = videosPage({ ...listed, maxUploadBytes: config.maxUploadBytes })
     return { title: 'Videos', current: 'operator', wide: true, modules: ['console.js', 'uploads.js'], body }
   })
 
@@ -80,12 +80,12 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
-async function problemOf({ db, vision }: PageDeps): Promise<Html | false> {
+async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
   const { problem } = await findAnnotatorStatus(db)
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
 (<code>${problem.code}</code>, ${ago(problem.since)})</p>`
-  if (vision) return false
+  if (config.vision) return false
   const { rows } = await db.execute<{ all: number; left: number }>(
     sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
   )
