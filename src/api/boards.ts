@@ -116,7 +116,7 @@ export const boardEndpoints = [
         })
         .meta({ id: 'BoardsExport' }),
       price: 'heavy',
-      everyPlan: true,
+      allowLapsedPlan: true,
     },
     async (deps: App, { caller: { account }, res, sendPieces }) => {
       const { boards: stored } = await listBoards(deps.db, account.id)
@@ -218,7 +218,7 @@ export const boardEndpoints = [
       summary: 'Delete a board and its pins',
       answer: Ok,
       price: 'heavy',
-      everyPlan: true,
+      allowLapsedPlan: true,
       errors: [404],
     },
     async ({ db }: App, input) => {
@@ -238,7 +238,7 @@ export const boardEndpoints = [
       answer: z.strictObject({ board: Board, ...exportShape }).meta({ id: 'BoardExport' }),
       alternatives: ['text/csv'],
       price: 'heavy',
-      everyPlan: true,
+      allowLapsedPlan: true,
       errors: [404],
     },
     async (deps: App, input) => {
@@ -311,7 +311,7 @@ export const pinEndpoints = [
       path: '/api/boards/:id/frames/:frameId',
       summary: 'Unpin a frame; a second time changes nothing',
       answer: Ok,
-      everyPlan: true,
+      allowLapsedPlan: true,
       errors: [404],
     },
     async ({ db }: App, input) => {

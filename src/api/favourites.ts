@@ -65,7 +65,7 @@ export const favouriteEndpoints = [
       alternatives: ['text/csv'],
       scope: 'saves:read',
       price: 'heavy',
-      everyPlan: true,
+      allowLapsedPlan: true,
     },
     async (deps: App, { caller, query: { format }, res, sendPieces }) => {
       const batches = savedBatches(deps, caller.account.id)
@@ -82,7 +82,7 @@ export const favouriteEndpoints = [
       summary: 'Remove a save; a second time changes nothing',
       answer: Ok,
       scope: 'saves:write',
-      everyPlan: true,
+      allowLapsedPlan: true,
     },
     async ({ db }: App, { caller, params }) => {
       await unsaveFrames(db, { accountId: caller.account.id, frameIds: [params.frameId] })

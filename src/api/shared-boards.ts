@@ -39,7 +39,7 @@ export const sharedBoardEndpoints = [
       summary: 'End the share link',
       answer: Ok,
       scope: 'boards:write',
-      everyPlan: true,
+      allowLapsedPlan: true,
       errors: [404],
     },
     async ({ db }: App, input) => {

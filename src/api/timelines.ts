@@ -59,7 +59,7 @@ export const boardTimelineEndpoint = endpoint(
     summary: 'The shots of a board’s frames as a timeline for an editing program',
     scope: 'boards:read',
     price: 'heavy',
-    everyPlan: true,
+    allowLapsedPlan: true,
     errors: [404, 409],
   },
   async (deps: App, input) => {

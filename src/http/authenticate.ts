@@ -22,7 +22,7 @@ export interface Authentication {
    * Guards a route, in this order: 401, 429, 403 for the plan, 403 for the scope. The route's own 400 and 404 come
    * after. No cache may store the answer.
    */
-  requireScope(scope: Scope, asked: { price: Price; everyPlan?: boolean | undefined }): RequestHandler
+  requireScope(scope: Scope, asked: { price: Price; allowLapsedPlan?: boolean | undefined }): RequestHandler
   /**
    * The caller of a request that may come with a key; undefined without an Authorization header.
    * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.

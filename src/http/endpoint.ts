@@ -48,7 +48,7 @@ export interface Operation {
   /** Absent: open to everyone. */
   scope?: Scope
   /** The plan is not checked: removals and exports stay open when a plan has lapsed. */
-  everyPlan?: boolean
+  allowLapsedPlan?: boolean
   /** READS=members: asks for a key, with whatever scopes. */
   anyKey?: boolean
   /** Open to everyone. With a key the answer holds more. */
@@ -268,7 +268,7 @@ export const priceOf = ({ price, method }: Pick<Operation, 'price' | 'method'>):
   price ?? (method === 'get' ? 'read' : 'write')
 
 function guardsOf(endpoint: Operation & { charges?: true }, tools: EndpointTools): RequestHandler[] {
-  const { headers, scope, everyPlan, plain, free, cached, budget, body, charges } = endpoint
+  const { headers, scope, allowLapsedPlan, plain, free, cached, budget, body, charges } = endpoint
   const { authentication, limits } = tools
   const price = priceOf(endpoint)
   const guards: RequestHandler[] = []
@@ -277,7 +277,7 @@ function guardsOf(endpoint: Operation & { charges?: true }, tools: EndpointTools
       res.set(headers)
       next()
     })
-  if (scope) guards.push(authentication.requireScope(scope, { price, everyPlan }))
+  if (scope) guards.push(authentication.requireScope(scope, { price, allowLapsedPlan }))
   else if (!free && !charges) guards.push(priced(limits, { price, budget, noStore: !cached && !plain }))
   // After the scope, so that a caller without a key learns nothing about the body.
   if (body) guards.push(jsonBody)

@@ -81,11 +81,11 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { id, tag, scope, everyPlan, summary, anyKey, keyOptional, cached, free, bodyOptional = false } = operation
+  const { id, tag, scope, summary, anyKey, keyOptional, cached, free, bodyOptional = false } = operation
   const points = PRICES[priceOf(operation)]
   const sentences = [
     operation.description,
-    scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
+    scope && `Needs a key with the scope \`${scope}\`${operation.allowLapsedPlan ? ', on any plan' : ''}.`,
     anyKey && 'Needs a key.',
     !scope && !anyKey && !keyOptional && 'Needs no key.',
     cached && 'The response has an ETag.',

@@ -164,14 +164,14 @@ function noTool({ params }: RpcCall, names: readonly string[]): never {
 
 /** Why this caller may not use this tool; checked in the order key, plan, scope. */
 export function refusalOfTool(
-  tool: Pick<Tool, 'scope' | 'everyPlan'>,
+  tool: Pick<Tool, 'scope' | 'allowLapsedPlan'>,
   caller: Caller | undefined,
 ): AppError | undefined {
   if (tool.scope === null) return undefined
   if (!caller)
     return new AppError(
       'unauthenticated',
-      `It needs an API key${tool.everyPlan || tool.scope === 'any' ? '' : ' of a Pro account'}.`,
+      `It needs an API key${tool.allowLapsedPlan || tool.scope === 'any' ? '' : ' of a Pro account'}.`,
     )
   return tool.scope === 'any' ? undefined : refusalOf(caller, tool.scope, tool)
 }

@@ -30,7 +30,7 @@ export interface Tool {
   /** The key scope that it needs, on a Pro account; `any` for a key with whatever scopes; null for an open tool. */
   scope: Scope | 'any' | null
   /** The scope is enough, on any plan: the tool only takes back. */
-  everyPlan?: boolean
+  allowLapsedPlan?: boolean
   /** Equal arguments get the same answer for every caller until the read model changes. */
   cacheable: boolean
   /** A host with the gallery shows the frames of its results there. */

@@ -194,9 +194,9 @@ function receiveFile(req: Request, visitor: Visitor, act: (given: GivenFile) => 
   return receiveForm(req, upload, { also: ['form'] })
 }
 
-function whoMay({ scope, everyPlan }: Endpoint<App>): Who {
+function whoMay({ scope, allowLapsedPlan }: Endpoint<App>): Who {
   if ((OPERATOR_SCOPES as readonly string[]).includes(scope ?? '')) return 'operator'
-  return everyPlan ? 'person' : 'pro'
+  return allowLapsedPlan ? 'person' : 'pro'
 }
 
 function refuse(who: Who, { account }: Visitor): void {

@@ -197,7 +197,7 @@ describe('guarded routes', () => {
 })
 
 test('every route that takes back or exports, and no other, is open on every plan', () => {
-  const marked = OPERATIONS.filter((operation) => operation.everyPlan).map(routeOf)
+  const marked = OPERATIONS.filter((operation) => operation.allowLapsedPlan).map(routeOf)
   expect(marked.sort()).toEqual(ON_EVERY_PLAN)
   const members = OPERATIONS.filter(({ tag, scope }) => tag === 'Account' && scope).map(routeOf)
   expect(members.filter((route) => /^DELETE |\/export$|\/timeline\./.test(route)).sort()).toEqual(ON_EVERY_PLAN)

@@ -93,15 +93,15 @@ const PLAN_OF: Partial<Record<Scope, Plan>> = {
 
 /**
  * Why this caller may not use an endpoint with this scope: the plan is checked before the scope. Undefined when it may.
- * `everyPlan`: the plan is not checked.
+ * `allowLapsedPlan`: the plan is not checked.
  */
 export function refusalOf(
   caller: Caller,
   scope: Scope,
-  { everyPlan = false }: { everyPlan?: boolean | undefined } = {},
+  { allowLapsedPlan = false }: { allowLapsedPlan?: boolean | undefined } = {},
 ): AppError | undefined {
   const plan = PLAN_OF[scope]
-  if (!everyPlan && plan && caller.account.plan !== plan)
+  if (!allowLapsedPlan && plan && caller.account.plan !== plan)
     return new AppError(
       'plan_required',
       `This needs the ${plan} plan; the account is on ${caller.account.plan}. Ask an operator.`,

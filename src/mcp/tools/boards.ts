@@ -162,7 +162,7 @@ function updateBoardTool(deps: ToolApp): Tool {
     annotations: { ...ADDS, idempotentHint: false },
     ...rightsOf('renameBoard'),
     // Ending a share takes back. The rest asks for the plan itself.
-    everyPlan: true,
+    allowLapsedPlan: true,
     input: z.strictObject({
       board_id: boardIdArgument,
       name: boardName.optional(),

@@ -12,10 +12,10 @@ import { frameIds } from '../values.ts'
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
 
 /** Scope, plan and price of the operation that does the same over HTTP. */
-export function rightsOf(id: string): Pick<Tool, 'scope' | 'everyPlan' | 'price'> {
+export function rightsOf(id: string): Pick<Tool, 'scope' | 'allowLapsedPlan' | 'price'> {
   const operation = operationOf(id)
-  const { scope = null, everyPlan = false } = operation
-  return { scope, everyPlan, price: priceOf(operation) }
+  const { scope = null, allowLapsedPlan = false } = operation
+  return { scope, allowLapsedPlan, price: priceOf(operation) }
 }
 
 /** A write takes all or none of them. */
