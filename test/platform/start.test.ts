@@ -39,7 +39,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     const { api } = runFile()
     expect(service.output()).toContain(`The service runs at ${api} `)
     expect(service.output()).toContain(`Add your own: DATA_DIR=${dataDir} npm run -s frames -- add`)
-    expect(service.output()).toContain(`The next PORT=0 DATA_DIR=${dataDir} npm start continues`)
+    expect(service.output()).toContain(`The next PORT=${new URL(api).port} DATA_DIR=${dataDir} npm start continues`)
     expect(mode('run.json')).toBe(0o600)
     expect(mode('operator-key')).toBe(0o600)
     expect(openToOthers()).toEqual([])
