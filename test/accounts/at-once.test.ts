@@ -102,13 +102,13 @@ test('an upload is stored byte by byte, and what is sent after a refusal is pass
 test('a client that goes on beyond its limit gets its refusals late, and others do not wait', async () => {
   const at = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const flood = (count: number) =>
-    Promise.all(Array.from({ length: count }, () => api.call('/api/frames', at('203.0.113.77'))))
+    Promise.all(Array.from({ length: count }, () => api.call('/api/techniques', at('203.0.113.77'))))
   await flood(600)
   const refused = await flood(40)
   expect(refused.map(({ status }) => status)).toEqual(Array(40).fill(429))
   const isOvertaken = async () => {
     let answered = false
-    const late = api.call('/api/frames', at('203.0.113.77')).then(() => {
+    const late = api.call('/api/techniques', at('203.0.113.77')).then(() => {
       answered = true
     })
     const other = await api.call('/livez', at('203.0.113.78'))

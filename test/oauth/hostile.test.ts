@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 /** Each seed is a test with a limit of its own, which holds on a busy machine too. */
-const SEEDS = Array.from({ length: 10 }, (_, n) => 30 + n)
+const SEEDS = Array.from({ length: 3 * Number(process.env.FUZZ_TIMES ?? 1) }, (_, n) => 30 + n)
 const REQUESTS = 1_000
 const AT_ONCE = 16
 
