@@ -32,7 +32,9 @@ const Webhook = z
     paused_because: z.enum(['operator', 'failures']).nullable(),
     old_secret_until: time.describe('Until then the secret before the last rotation signs too.'),
     waiting: z.int().describe('Events that are not sent yet or will be tried again, up to 100,000.'),
-    cursor: z.string().describe('Each event up to this position of the log was sent once at least.'),
+    cursor: z
+      .string()
+      .describe('The position in the event log from which it reads on. Some later events may have been sent already.'),
     failures: z.int().describe('Failed attempts since the last success.'),
     failing_since: time,
     last_success_at: time,
@@ -222,7 +224,8 @@ const running = [
       path: '/api/webhooks/:id/resume',
       summary: 'Send again: from where it stopped, from now, or from a place in the log',
       description:
-        '`now` and a place also move a receiver that is active. What waits to be tried again is skipped then.',
+        '`now` and a place also move a receiver that is active. What waits to be tried again is then skipped, unless it ' +
+        'comes after the place.',
       body: ResumeBody,
       bodyOptional: true,
       example: { from: 'stopped' },

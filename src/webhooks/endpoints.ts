@@ -103,10 +103,8 @@ export async function deleteEndpoint(db: Db, id: string): Promise<void> {
 export async function rotateSecret(
   tx: Tx,
   id: string,
-  { overlapHours = OVERLAP_HOURS, secretsKeys }: { overlapHours?: number | undefined; secretsKeys: SecretsKeys },
+  { overlapHours, secretsKeys }: { overlapHours: number; secretsKeys: SecretsKeys },
 ): Promise<{ endpoint: EndpointRow; secret: string }> {
-  if (!Number.isInteger(overlapHours) || overlapHours < 0 || overlapHours > MAX_OVERLAP_HOURS)
-    throw invalid('overlap_hours', `overlap_hours must be a whole number from 0 to ${MAX_OVERLAP_HOURS}.`)
   const cipher = openCipher(secretsKeys)
   await requireKey(tx, cipher)
   const old = await lockEndpoint(tx, id)

@@ -17,7 +17,7 @@ export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {
 /**
  * Resumes an endpoint that is paused or gone, with `stopped`: sends everything that was not delivered, including what
  * failed for good since it began to fail. `now`, a cursor or a date sets the checkpoint, also that of an active
- * endpoint: nothing from before is sent, and everything behind it is, delivered before or not.
+ * endpoint: nothing up to it is sent, and everything after it is, delivered before or not.
  */
 export async function resumeEndpoint(db: Db, id: string, from: string, now: Date): Promise<EndpointRow> {
   await loadEndpoint(db, id)

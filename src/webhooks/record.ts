@@ -41,8 +41,8 @@ interface Given {
 
 /**
  * Records attempts and their consequences in one transaction: each delivery with its next attempt or its end, the state
- * of the endpoint, and its checkpoint. Undefined without a valid lease: another process sends these events again. So
- * does this one for those that were read from the log before somebody set the checkpoint.
+ * of the endpoint, and its checkpoint. Undefined without a valid lease: another process sends these events again.
+ * Events read from the log before somebody set the checkpoint are not recorded: the new one says what is sent.
  */
 export async function recordAttempts(db: Db, lease: string, given: Given): Promise<Recorded | undefined> {
   return db.transaction(async (tx) => {
@@ -80,7 +80,7 @@ function resultOf({ due, at, outcome }: Attempt, random: () => number) {
   return waits(new Date(at.getTime() + outcome.latencyMs + Math.max(wait, asked)))
 }
 
-/** A receiver may be asked for the same event again and again: so many of the last attempts are listed. */
+/** The most attempts that a delivery lists: somebody may resend one event again and again. */
 const LISTED = 50
 
 /**

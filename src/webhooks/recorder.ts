@@ -4,7 +4,7 @@ import type { Cursor } from '../events/catalogue.ts'
 import type { Logger } from '../logger.ts'
 import type { EndpointRow } from './endpoints.ts'
 import type { Item } from './next.ts'
-import { type Attempt, type Recorded, recordAttempts } from './record.ts'
+import { type Attempt, type Recorded, recordAttempts, STRUGGLING } from './record.ts'
 
 interface Sent extends Item {
   epoch: number
@@ -28,6 +28,8 @@ export function openRecorder(options: {
   const due = new Set<number>()
   const over: Attempt[] = []
   let recorded: Recorded | undefined
+  /** Nothing is recorded after a write that failed: the checkpoint would pass the events of that write. */
+  let hasFailed = false
   let turn: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(act: () => Promise<T>): Promise<T> {
@@ -39,13 +41,13 @@ export function openRecorder(options: {
   /** Attempts that end while others are recorded are recorded together. */
   async function recordOver(): Promise<Recorded | undefined> {
     const attempts = over.splice(0)
-    if (attempts.length === 0) return recorded
+    if (hasFailed || attempts.length === 0) return recorded
     const first = ahead.findIndex(({ isOver }) => !isOver)
     const passed = ahead.splice(0, first < 0 ? ahead.length : first).at(-1)
     recorded = await write({ attempts, passed: passed && { cursor: passed.event.cursor, epoch }, random })
+    hasFailed = recorded === undefined
     for (const attempt of attempts) if (attempt.due) due.delete(attempt.due.id)
-    if (recorded?.strugglesNow)
-      logger.warn({ endpoint: recorded.id, failures: recorded.failures }, 'webhook receiver fails')
+    if (recorded?.strugglesNow) logger.warn({ endpoint: recorded.id, failures: STRUGGLING }, 'webhook receiver fails')
     if (recorded?.ended) logger.warn({ endpoint: recorded.id, because: recorded.ended }, 'webhook receiver stopped')
     return recorded
   }

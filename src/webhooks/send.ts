@@ -62,7 +62,12 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
   }
 
   const { poller, ended } = followLog({
-    ...{ url, name: 'webhooks', pollMs, signal, step: async () => (await step()) > 0 },
+    ...{ url, name: 'webhooks', pollMs, signal },
+    // One look takes all that is free.
+    step: async () => {
+      await step()
+      return false
+    },
     failed(error) {
       logger.debug({ err: error }, 'webhooks wait for the database')
       return pollMs

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { formatCursor, START } from '../../src/events/catalogue.ts'
 import { findEnd, readEvents } from '../../src/events/read.ts'
@@ -6,7 +7,9 @@ import { resendEvent, sendTest } from '../../src/webhooks/deliveries.ts'
 import { describeEndpoints } from '../../src/webhooks/describe.ts'
 import { updateEndpoint } from '../../src/webhooks/endpoints.ts'
 import { claimEndpoints, type Lease, releaseLease, renewLeases } from '../../src/webhooks/leases.ts'
+import { findLeased, findNext } from '../../src/webhooks/next.ts'
 import { pauseEndpoint } from '../../src/webhooks/position.ts'
+import { openRecorder } from '../../src/webhooks/recorder.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { status, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -173,10 +176,40 @@ test('a lease that was given back is not renewed, so the next event need not wai
   const { id } = await own.register(receiver.url)
   await sendTest(db, id, own.now)
   const [{ lease }] = (await claimEndpoints(db, own.now)) as [Lease]
+  await db.execute(sql`update webhook_endpoints set lease_until = now() - interval '1 second'`)
   await renewLeases(db, [lease])
   expect(await claimEndpoints(db, own.now)).toEqual([])
   await releaseLease(db, lease)
   // A round of renewals that began before it was given back.
   await renewLeases(db, [lease])
   expect(await claimEndpoints(db, own.now)).toMatchObject([{ endpointId: id }])
+})
+
+test('what could not be recorded is not passed by what ends after it', async () => {
+  await using own = await openStage()
+  const { db } = own.stores
+  await own.worker.stop(5_000)
+  const { id } = await own.register(receiver.url)
+  await own.write(2)
+  await untilReadable(db)
+  const [{ lease }] = (await claimEndpoints(db, own.now)) as [Lease]
+  const before = (await findLeased(db, lease))!
+  const recorder = openRecorder({
+    db,
+    lease,
+    logger: pino({ level: 'silent' }),
+    random: () => 0.5,
+    stop: new AbortController().signal,
+  })
+  const after = recorder.position(before)
+  const items = await findNext(db, before, { now: own.now, after, except: recorder.due, limit: 64 })
+  const [failed, delivered] = items.map(recorder.begin)
+  const outcome = { status: 500, error: 'status', answer: null, latencyMs: 1, retryAfter: undefined } as const
+  await db.execute(sql`alter table webhook_counts rename to away`)
+  expect(await recorder.end(failed!, { at: own.now, outcome })).toBeUndefined()
+  await db.execute(sql`alter table away rename to webhook_counts`)
+  const given = { at: own.now, outcome: { ...outcome, status: 204, error: null } }
+  expect(await recorder.end(delivered!, given)).toBeUndefined()
+  expect(await own.endpoint(id)).toMatchObject({ xid: before.xid, seq: before.seq })
+  expect(await own.deliveries(id)).toEqual([])
 })

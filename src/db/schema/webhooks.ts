@@ -38,7 +38,7 @@ export const webhookEndpoints = pgTable(
     /** Signs beside the new one until then. */
     oldSecret: text('old_secret'),
     oldSecretUntil: at('old_secret_until'),
-    /** The checkpoint: each event of its types up to here was delivered or has a delivery. */
+    /** The checkpoint: the log is read on from here. What failed before it waits as a delivery. */
     xid: xid8().notNull(),
     seq: bigint({ mode: 'number' }).notNull(),
     /** Raised when somebody sets the checkpoint: what was read from the log before does not count any more. */
@@ -90,7 +90,7 @@ export const webhookDeliveries = pgTable(
     nextAt: at('next_at'),
     createdAt: at('created_at').notNull().defaultNow(),
     finishedAt: at('finished_at'),
-    /** Every attempt, the newest last; of those that somebody asked for again and again, the last ones. */
+    /** The last 50 attempts, the newest last. */
     attempts: jsonb().$type<AttemptEntry[]>().notNull().default([]),
   },
   (t) => [
