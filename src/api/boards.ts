@@ -179,6 +179,7 @@ export const boardEndpoints = [
       path: '/api/boards/:id',
       summary: `One board with its frames in the owner’s order, ${BOARD_PAGE} a page`,
       parameters: itemParameters,
+      price: 'search',
       answer: z.strictObject({ board: BoardWithItems, next: nextCursor }).meta({ id: 'BoardResponse' }),
       answerHeaders: LINK,
       errors: [404],

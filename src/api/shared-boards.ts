@@ -73,6 +73,7 @@ export const sharedBoardEndpoints = [
       tag: 'Account',
       summary: 'A shared board, for everyone who has the link',
       parameters: itemParameters,
+      price: 'search',
       answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }), next: nextCursor }),
       answerHeaders: LINK,
       errors: [404],

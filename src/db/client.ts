@@ -67,7 +67,12 @@ export function openDb({
   const db = drizzle(pool) as Db
   const transact = transactions(
     pool,
-    openAdmission({ max: maxTransactions, ofOne: maxTransactionsOfOne, waitMs: turnMs, what: 'writes' }),
+    openAdmission({
+      max: maxTransactions,
+      ofOne: maxTransactionsOfOne,
+      waitMs: turnMs,
+      refusal: 'Too many writes are waiting. Try again in a second.',
+    }),
   )
   db.transaction = (act, config) => transact(undefined, act, config)
   db.transactionOf = transact
@@ -137,7 +142,7 @@ export const MIGRATION_LOCK = 7_310_001
 /** Held by a backup, and shared by what removes files from the media store. */
 export const MEDIA_REMOVAL_LOCK = 7_310_003
 /** Held while a paid call is reserved, so that two cannot spend the same rest of a budget. */
-export const VISION_BOOKS_LOCK = 7_310_005
+export const VISION_LEDGER_LOCK = 7_310_005
 
 /** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError with the code */
 export type Admission = (subject?: string) => Promise<() => void>
@@ -146,7 +151,8 @@ export interface AdmissionOptions {
   max: number
   ofOne: number
   waitMs: number
-  what: string
+  /** Why a caller who waited in vain is refused, and what to do. */
+  refusal: string
   code?: 'unavailable' | 'rate_limited'
 }
 
@@ -159,7 +165,7 @@ interface Waiting {
  * At most `max` acts at a time and `ofOne` of one subject. The next is the one whose subject runs the fewest, and of
  * those the first that asked. An act that waits longer than `waitMs` is refused.
  */
-export function openAdmission({ max, ofOne, waitMs, what, code = 'unavailable' }: AdmissionOptions): Admission {
+export function openAdmission({ max, ofOne, waitMs, refusal, code = 'unavailable' }: AdmissionOptions): Admission {
   let free = max
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
@@ -198,8 +204,7 @@ export function openAdmission({ max, ofOne, waitMs, what, code = 'unavailable' }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(place)
-        const message = `Too many ${what} are waiting. Try again in a second.`
-        reject(new AppError(code, message, { retryAfterSec: 1 }))
+        reject(new AppError(code, refusal, { retryAfterSec: 1 }))
       }, waitMs)
       const admit = () => {
         clearTimeout(timer)

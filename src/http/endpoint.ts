@@ -154,8 +154,7 @@ export function endpoint<D, const O extends Operation>(
 
 /** Commands and pages have their own limits. A handler that sends the answer itself cannot be asked so. */
 function withoutRequest<O extends Methodless>(given: Given<O>): Input<O> {
-  const free = { charge: async () => undefined, hold: () => undefined }
-  return { params: {}, query: {}, ...free, ...given } as unknown as Input<O>
+  return { params: {}, query: {}, hold: () => undefined, ...given } as unknown as Input<O>
 }
 
 interface PostOptions<O extends Methodless> {

@@ -14,7 +14,8 @@ import {
 } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
-import { type Charging, chargeOnce } from './rate-limit/rate-limits.ts'
+import { RateLimited } from './rate-limit/budgets.ts'
+import { type Charging, chargeOnce, setRateLimitHeaders } from './rate-limit/rate-limits.ts'
 import { isClientGone } from './response-body.ts'
 
 /** The HTTP status of each error code. */
@@ -142,6 +143,7 @@ const OF_THE_ANSWER = [
 function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError): void {
   for (const header of OF_THE_ANSWER) res.removeHeader(header)
   res.setHeader('Cache-Control', 'no-store')
+  if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
   if (error.retryAfterSec !== undefined) res.setHeader('Retry-After', String(Math.ceil(error.retryAfterSec)))
   if (error.code === 'unauthenticated' && !res.hasHeader('WWW-Authenticate'))
     res.setHeader('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')

@@ -99,14 +99,11 @@ const compressors: Record<Encoding, () => Transform> = {
  */
 export type SendPieces = (req: Request, res: Response, pieces: AsyncIterable<string>, type: string) => Promise<void>
 
-/** Waits until an exchange may send a long answer. @throws AppError rate_limited */
-type TakeTurn = (exchange: { req: Request; res: Response }) => Promise<void>
-
 /**
  * Long answers of one process, of which an account sends one at a time. One piece is made at a time, followed by a
  * pause three times as long. So three quarters of the time are left to other requests, however many there are.
  */
-export function openLongAnswers(takeTurn: TakeTurn): SendPieces {
+export function openLongAnswers(takeTurn: (exchange: { req: Request; res: Response }) => Promise<void>): SendPieces {
   let turn: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(make: () => Promise<T>): Promise<T> {

@@ -149,7 +149,12 @@ const WAIT_MS = 10_000
  * processor to all others. The next turn goes to the address that runs the fewest.
  */
 export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(1, availableParallelism() - 1)) } = {}): TakeTurn {
-  const admit = openAdmission({ max: MAX, ofOne, waitMs: WAIT_MS, what: 'searches' })
+  const admit = openAdmission({
+    max: MAX,
+    ofOne,
+    waitMs: WAIT_MS,
+    refusal: 'Too many searches are waiting. Try again in a second.',
+  })
   return async (subject, act) => {
     const leave = await admit(subject)
     try {

@@ -86,13 +86,17 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   async function keptOrAnswered(tool: Tool, given: Fields, answering: Answering): Promise<Buffer> {
-    const load = () => answer(tool, given, answering)
+    let loaded = false
+    const load = () => {
+      loaded = true
+      return answer(tool, given, answering)
+    }
     const key = tool.cacheable ? keyOf(tool, given, answering.era) : undefined
     if (key === undefined) return (await load()).bytes
-    const kept = results.peek(key)?.value
-    if (kept && kept.more > 0) await answering.context.charge(kept.more)
     // Each caller loads for itself, because a load takes points of its caller.
-    return (kept ?? (await results.getOrLoad(key, load, { shared: false })).value).bytes
+    const { bytes, more } = (await results.getOrLoad(key, load, { shared: false })).value
+    if (!loaded && more > 0) await answering.context.charge(more)
+    return bytes
   }
 
   function failed(tool: Tool, era: Era, error: unknown): string {

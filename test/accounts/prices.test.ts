@@ -17,7 +17,7 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
     ...['searchLibrary', 'listFrames', 'getFilm', 'listSimilarFilms', 'listFilms', 'compareFilms', 'getVideoTimeline'],
     ...['search_library', 'search_frames', 'browse_frames', 'describe_film', 'compare_films', 'find_films'],
     ...['listShots', 'listVideoFrames', 'get_video_frames', 'listSavedFrames', 'list_saves', 'frame_pictures'],
-    ...['get_board', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
+    ...['getBoard', 'getSharedBoard', 'get_board', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
   ],
   write: [
     ...['findSimilarFrames', 'findSequences', 'listEvents', 'listDeadEvents'],

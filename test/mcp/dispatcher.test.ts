@@ -52,6 +52,14 @@ test('a kept answer has the id of each call and its full price, until the librar
   expect(charged).toEqual([2, 2, 2, 2])
 })
 
+test('a kept answer costs a raised price too, also where the version is looked up anew', async () => {
+  const tool = { ...echoTool, price: 'search' as const, cacheable: true, raises: () => true }
+  const { ask, charged } = open({ tools: [tool], readModel: async () => '1' })
+  await ask(call('echo'))
+  await ask(call('echo'))
+  expect(charged).toEqual([2, 3, 2, 3])
+})
+
 test('a kept answer excuses nothing: arguments, revision and headers are looked at each time', async () => {
   const { ask } = counting()
   const modern = { ...call('count'), params: { _meta: MODERN_META, name: 'count' } }

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 export const PRICES = { read: 1, search: 2, write: 5, heavy: 20 } as const
 export type Price = keyof typeof PRICES
 
-/** The most items of a page, and of one write. Longer answers are streamed. */
+/** The most frames, videos or events that one write takes. */
 export const MOST_ITEMS = 120
 
 /** Points per window, before RATE_LIMIT_SCALE. */

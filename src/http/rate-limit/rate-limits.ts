@@ -68,7 +68,11 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
     consumeLocally: (budget, subject, points) => windows.get(budget)!(subject, points),
     pointsOf: (budget) => limiters[budget].points,
     hold: openHoldings(),
-    longAnswer: openAdmission({ ...LONG_ANSWERS, what: 'long responses of yours', code: 'rate_limited' }),
+    longAnswer: openAdmission({
+      ...LONG_ANSWERS,
+      refusal: 'Another long response of yours is still being sent. Read it to its end first.',
+      code: 'rate_limited',
+    }),
     async peek(budget, subject) {
       const limiter = limiters[budget]
       const { points: limit, duration: windowSec } = limiter
@@ -197,8 +201,7 @@ function openHoldings(): Hold {
   const held = new Map<string, number>()
   const count = (name: string) => held.get(name) ?? 0
   return (kind, subjects) => {
-    // An anonymous request has its address as its payer too.
-    const names = [...new Set(subjects)].map((subject) => `${kind} ${subject}`)
+    const names = subjects.map((subject) => `${kind} ${subject}`)
     if (names.some((name) => count(name) >= AT_ONCE[kind]))
       throw new AppError(
         'rate_limited',
@@ -258,7 +261,7 @@ export function charge(
 }
 
 /** For answers that no cache may keep. */
-function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
+export function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
   res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { VisionConfig } from '../../config.ts'
-import { type Db, type DbOrTx, VISION_BOOKS_LOCK } from '../../db/client.ts'
+import { type Db, type DbOrTx, VISION_LEDGER_LOCK } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -66,7 +66,7 @@ async function reserveCall(
 async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string): Promise<void> {
   const { model, budgetPerDay, budgetPerVideo } = rules
   if (budgetPerDay === undefined && budgetPerVideo === undefined) return
-  await tx.execute(sql`select pg_advisory_xact_lock(${VISION_BOOKS_LOCK})`)
+  await tx.execute(sql`select pg_advisory_xact_lock(${VISION_LEDGER_LOCK})`)
   if (await repliesWithoutUsage(tx, model))
     throw new AnnotatorUnavailable(
       'misconfigured',

@@ -96,7 +96,6 @@ function getBoard(deps: ToolApp): Tool {
     description: 'A board’s frames in their order, with the note of each.',
     annotations: READS,
     ...rightsOf('getBoard'),
-    price: 'search',
     inGallery: true,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
     output: z.object({

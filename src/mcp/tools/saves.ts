@@ -56,8 +56,7 @@ function saveFrame({ db }: ToolApp): Tool {
   return defineTool({
     name: 'save_frame',
     title: 'Save frames',
-    description:
-      `Save up to ${MOST_ITEMS} frames to this account. ` + 'Saving twice changes nothing; unsave_frame undoes it.',
+    description: `Save up to ${MOST_ITEMS} frames to this account. A repeat changes nothing; unsave_frame undoes it.`,
     annotations: ADDS,
     ...rightsOf('saveFrame'),
     input: z.strictObject({ frame_ids: frameIdsArgument }),
