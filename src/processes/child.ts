@@ -73,9 +73,11 @@ export function startChild<Request, Answer, Progress = never>(
   let nextId = 1
   let wasReady = false
   let isLost = false
+  let hasExited = false
   const kill = () => {
     isLost = true
-    killGroup(child)
+    // Once it has exited, another process group may have its number.
+    if (!hasExited) killGroup(child)
   }
   const lose = (cause: Error) => {
     kill()
@@ -90,7 +92,10 @@ export function startChild<Request, Answer, Progress = never>(
     else calls.get(message.id)?.take(message)
   })
   child.on('error', lose)
-  child.once('exit', kill)
+  child.once('exit', () => {
+    kill()
+    hasExited = true
+  })
   child.once('close', () => lose(new Error(stderr.slice(-1000))))
 
   async function call(request: Request, { signal, timeoutMs, onProgress }: CallOptions<Progress>): Promise<Answer> {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 
 const REST_MS = 5_000
-/** What a late answer counts keeps this share with every answer in time: two in a row, or three of ten, are enough. */
+/** Each answer in time leaves this share of what late ones count. Two late in a row, or three of six, are enough. */
 const FADING = 0.8
 const TOO_LATE = 2
 

@@ -84,18 +84,22 @@ export function openSearch({ reads, replica, ask = (question) => question(), cou
     if (!found) return reads.frames(query, known)
     if (page > 1 || found.frames.length >= fill) return found
     const held = new Set(found.frames.map(({ document }) => document.id))
-    const { partialMatches = [] } = await reads.frames({ ...query, facets: false }, known)
+    const { partialMatches = [] } = await reads.frames({ ...query, facets: false, loosen: false }, known)
     const isNext = partialMatches.filter(({ document }) => !held.has(document.id))
     return { ...found, partialMatches: isNext.slice(0, fill - found.frames.length) }
   }
 
   /** A page in a stored order, which the read model pages through faster and to any depth, with its counts. */
   async function countedPage(query: Read<FrameQuery>, counting: MeiliSearch): Promise<FramePage> {
-    const [page, counts] = await Promise.all([
-      reads.frames({ ...query, facets: false }),
-      ask(() => counting.counts(query)),
-    ])
-    const isTrusted = counts && (counts.total > 0 || page.frames.length === 0)
+    let begun: Promise<FramePage> | undefined
+    const counts = await ask(() => {
+      begun = reads.frames({ ...query, facets: false })
+      // Awaited below, where there are counts.
+      begun.catch(() => undefined)
+      return counting.counts(query)
+    })
+    const page = counts && (await begun)
+    const isTrusted = page && (counts.total > 0 || page.frames.length === 0)
     return isTrusted ? { ...page, ...counts } : reads.frames(query)
   }
 

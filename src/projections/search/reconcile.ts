@@ -29,12 +29,8 @@ export async function findDifferences(
   { db, deepLink, signal }: ProjectionDeps & { signal?: AbortSignal },
   slice?: number,
 ): Promise<Differences> {
-  const videos = new Set<string>()
   const ids = await videoIdsOf(db, slice)
-  for (let from = 0; from < ids.length; from += VIDEOS_AT_ONCE) {
-    signal?.throwIfAborted()
-    for (const id of await differing({ db, deepLink }, ids.slice(from, from + VIDEOS_AT_ONCE))) videos.add(id)
-  }
+  const videos = await differing({ db, deepLink }, ids, signal)
   const extra = await rowsOf<{ id: string }>(
     db,
     sql`with public_frames as (
@@ -56,10 +52,7 @@ export async function repairDifferences(
 ): Promise<{ checked: number; repaired: number } | undefined> {
   if (await isPending(db, found.end)) return undefined
   await refreshSaveCounts({ db, deepLink })
-  const videos = new Set<string>()
-  const suspects = [...found.videos]
-  for (let from = 0; from < suspects.length; from += VIDEOS_AT_ONCE)
-    for (const id of await differing({ db, deepLink }, suspects.slice(from, from + VIDEOS_AT_ONCE))) videos.add(id)
+  const videos = await differing({ db, deepLink }, [...found.videos])
   const groups = await db.transaction((tx) => allGroups(tx))
   for (const piece of piecesOf({ ...nothingAffected(), videos, frames: new Set(found.extra) }))
     await db.transaction(async (tx) => {
@@ -96,7 +89,16 @@ async function videoIdsOf(db: Db, slice: number | undefined): Promise<string[]> 
 }
 
 /** The videos of which a document, or the searchable row of one, is missing, differs from the rows, or is too many. */
-async function differing({ db, deepLink }: ProjectionDeps, ids: readonly string[]): Promise<Set<string>> {
+async function differing(deps: ProjectionDeps, ids: readonly string[], signal?: AbortSignal): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (let from = 0; from < ids.length; from += VIDEOS_AT_ONCE) {
+    signal?.throwIfAborted()
+    for (const id of await differingOf(deps, ids.slice(from, from + VIDEOS_AT_ONCE))) found.add(id)
+  }
+  return found
+}
+
+async function differingOf({ db, deepLink }: ProjectionDeps, ids: readonly string[]): Promise<Set<string>> {
   const frames = await loadFramesOfVideos(db, ids, deepLink)
   const videos = await loadVideoDocuments(db, ids)
   const wanted = new Map<string, { video: string; digest: string }>()

@@ -17,7 +17,7 @@ class MeiliNotReady extends Error {}
 export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
   /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
   key: string | undefined | (() => Promise<string | undefined>)
-  /** The state of the replica, read at most once a second. */
+  /** Reads the state of the replica. Searches keep it for a second. */
   state(): Promise<ReplicaState | undefined>
   timeoutMs?: number
 }
@@ -63,7 +63,7 @@ export function openMultiSearch({ url, key, state, timeoutMs = 1_000 }: MeiliSea
 }
 
 interface ReplicaState {
-  /** Of its whole copy, and up to which version of the read model it holds every change. */
+  /** Names its last whole copy, and the version of the read model up to which it holds every change. */
   version: string
   /** False while an index is missing or emptied, or holds words or documents as another version cuts them. */
   ready: boolean
