@@ -279,7 +279,10 @@ export const brandEndpoints = [
       method: 'post',
       path: '/api/brands/merge',
       summary: 'Give every video of one brand the name of another, for example where it is spelt in two ways',
-      body: z.strictObject({ from: DETAILS.author, into: DETAILS.author }),
+      body: z.strictObject({
+        from: DETAILS.author.describe('The name that goes.'),
+        into: DETAILS.author.describe('The name that stays.'),
+      }),
       example: { from: 'Northwind labs', into: 'Northwind Labs' },
       answer: z.strictObject({ videos: z.int().describe('How many videos changed their brand.') }),
       price: 'heavy',

@@ -20,7 +20,7 @@ interface AddOptions {
   title?: string
   author?: string
   platform?: Platform
-  published?: string
+  publishedAt?: string
   backfill?: boolean
   priority: string
   from?: string
@@ -55,7 +55,7 @@ export function defineAdd(command: Command): void {
     .option('--title <text>', 'title (with one source only)')
     .option('--author <name>', 'brand or channel')
     .addOption(new Option('--platform <name>', 'where it was published').choices(PLATFORMS))
-    .option('--published <date>', 'when it was published')
+    .option('--published-at <date>', 'when it was published')
     .option('--backfill', 'process after all live work')
     .option('--priority <n>', 'from 0 (first) to 1000 (last)', '0')
     .option(
@@ -69,7 +69,7 @@ export function defineAdd(command: Command): void {
 async function addVideos(context: CommandContext, sources: string[], options: AddOptions): Promise<void> {
   const priority = parseInteger('--priority', options.priority, { min: 0, max: 1_000 })
   const queued = { backfill: options.backfill, priority }
-  const shared = { author: options.author, platform: options.platform, published_at: options.published }
+  const shared = { author: options.author, platform: options.platform, published_at: options.publishedAt }
   const own = readGiven(NewDetails, { ...shared, title: options.title })
   const listed = options.from ? await readVideoList(options.from, shared) : []
   const entries = [...sources.map((source): VideoEntry => ({ source, details: own })), ...listed].map((entry) => {

@@ -80,7 +80,7 @@ export function defineOperation(command: Command, operations: Operations, part: 
   answers(command, async (context, ...given: unknown[]) => {
     const words = given.slice(0, places.length + args.length) as string[]
     const told = command.opts<Record<string, string> & { yes?: boolean }>()
-    const input = asFlags(() => readInput(taken, words, told))
+    const input = asFlags(args, () => readInput(taken, words, told))
     const own: Partial<App> = { ...context, publicUrl: context.config.publicUrl }
     // No operation that a command names takes more.
     const deps = own as App
@@ -112,14 +112,15 @@ function readInput({ operation, fields, places, args, fixed, options }: Taken, w
   }
 }
 
-/** A value that a schema refuses is told by the name of its option. */
-function asFlags<T>(read: () => T): T {
+/** A value that a schema refuses is told by the name of its argument or option. */
+function asFlags<T>(args: readonly string[], read: () => T): T {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const [{ path, message } = { path: '', message: error.message }] = error.details ?? []
-    throw usage(`${flag(path.split('.')[0]!)}: ${message.replace(`${path} `, '')}`)
+    const [name = ''] = path.split('.')
+    throw usage(`${args.includes(name) ? `<${dashed(name)}>` : flag(name)}: ${message.replace(`${path} `, '')}`)
   }
 }
 
@@ -151,10 +152,10 @@ function describe(name: string, schema: z.ZodType): string {
   return schema.description ?? (inner ? describe(name, inner) : name.replaceAll('_', ' '))
 }
 
-/** A text as the schema wants it. Null is an empty text, and `all` of a list. */
+/** A text as the schema wants it. Null is `all` for a list, else an empty text. */
 function toValue(schema: z.ZodType, text: string): unknown {
   const kind = within(schema)
-  const isNone = text === '' || (text === 'all' && kind instanceof z.ZodArray)
+  const isNone = text === (kind instanceof z.ZodArray ? 'all' : '')
   if (isNone && schema.safeParse(null).success) return null
   if (kind instanceof z.ZodArray) return text.split(',').map((part) => part.trim())
   return kind instanceof z.ZodNumber && /^-?\d+$/.test(text) ? Number(text) : text

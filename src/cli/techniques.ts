@@ -18,7 +18,11 @@ export function defineTechniques(group: Command): void {
   const updates = { of: 'updateTechnique', options: [] }
   defineOperations(group, techniqueEndpoints, {
     add: { of: 'addTechnique', args: ['slug'] },
-    edit: { of: 'updateTechnique', description: 'change texts and other words', options: TEXTS },
+    edit: {
+      of: 'updateTechnique',
+      description: 'change the name, the description, how to recognise it or the aliases',
+      options: TEXTS,
+    },
     rename: {
       ...updates,
       description: 'change the slug, also on frames (the old slug redirects to the new one)',

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { brandEndpoints, videoEndpoints } from '../api/videos.ts'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
@@ -34,7 +34,8 @@ export function defineEdit(command: Command): void {
 /** `frames brands`: a brand is the author of videos and has no row of its own. */
 export function defineBrands(group: Command): void {
   const wait = async (answer: unknown) => {
-    if ((answer as { videos: number }).videos === 0) throw notFound('brand')
+    if ((answer as { videos: number }).videos === 0)
+      throw new AppError('not_found', 'No video has the first brand. Write it as its videos do.')
     return answer
   }
   defineOperations(group, brandEndpoints, { merge: { of: 'mergeBrands', args: ['from', 'into'], wait } })

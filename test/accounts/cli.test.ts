@@ -128,7 +128,9 @@ test.each<[command: string, code: number, says: string]>([
   ['webhooks create ftp://x/', 2, 'https://'],
   ['webhooks create https://x.example/ --types frame.stolen', 2, 'frame.saved'],
   ['webhooks edit none', 2, '--url'],
-  ['webhooks resend none', 2, '--event'],
+  ['webhooks edit none --types=', 2, '--types'],
+  ['techniques add Bad_Slug', 2, '<slug>: must have lower-case'],
+  ['webhooks resend none', 2, '--event-id'],
   ['webhooks rotate none --overlap-hours 1000', 2, '720'],
 ])('a fault is one line that says what to do: %s', async (command, code, says) => {
   const { out, err, ...ended } = await runHere(...command.split(' '))

@@ -68,7 +68,7 @@ test('add, status, explain: a file becomes a ready video whose every frame says 
 
   const again = await run('add', path)
   expect(again.stdout).toBe(`= ${id}  my film one (already here, ready)\n`)
-  const other = await run('add', path, '--title', 'Launch', '--author', 'Acme', '--published', '2026-11-20')
+  const other = await run('add', path, '--title', 'Launch', '--author', 'Acme', '--published-at', '2026-11-20')
   const stays = `(already here, ready; title, published_at unchanged: use frames edit ${id})`
   expect(other.stdout).toBe(`= ${id}  my film one ${stays}\n`)
   const status = await run('status', id, '--explain', '--json')

@@ -218,7 +218,7 @@ test('the command line edits a video and merges brands, and says what it cannot'
   expect((await run('edit', one, '--author', 'Quartz inc')).code).toBe(0)
   expect((await run('brands', 'merge', 'Quartz inc', 'Quartz')).stdout).toBe('videos: 2\n')
   for (const [args, code, said] of [
-    [['brands', 'merge', 'Quartz inc', 'Quartz'], 1, 'No such brand.'],
+    [['brands', 'merge', 'Quartz inc', 'Quartz'], 1, 'No video has the first brand. Write it as its videos do.'],
     [['edit', one], 2, 'Name at least one of --title, --author, --platform, --published-at.'],
     [['edit', one, '--title', ''], 2, '--title: must have a character that can be seen'],
     [['edit', one, '--published-at', 'soon'], 2, '--published-at: must be a date such as 2026-11-20'],

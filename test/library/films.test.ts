@@ -85,7 +85,7 @@ test('shots have bounds that meet, a clean part, and the ways in and out', async
   expect(answer.json.missing).toEqual({})
 })
 
-test('the build of a film is exact, and what cannot be is null with a reason', async () => {
+test('the measures of a film are exact, and what cannot be is null with a reason', async () => {
   const { measures, transitions, missing, text, structure, shares, curves } = await film(mixed)
   expect(measures).toMatchObject({
     duration_sec: 20,

@@ -48,7 +48,7 @@ interface SeedFilm extends SeedVideo {
   picture?: Partial<FilmPicture['measures']>
 }
 
-/** A ready video as `seedVideo` leaves it, with its shots and its build. */
+/** A ready video as `seedVideo` leaves it, with its shots and its measures. */
 export async function seedFilm(db: Db, { shots: given, picture, ...seed }: SeedFilm): Promise<string> {
   const shots = given.map((one) => (typeof one === 'number' ? one : null))
   const cut = shots.every((one) => one !== null) ? cutShots(shots) : (given as ExtractedShot[])

@@ -35,8 +35,9 @@ export const NewDetails = z.object(DETAILS).partial()
 /** What is absent stays. Null: none. */
 export const DetailEdit = z
   .strictObject({
-    ...DETAILS,
+    title: line.describe('What the video is called.'),
     author: line.nullable().describe('Brand or channel; null, or an empty text in commands, removes it.'),
+    platform: DETAILS.platform.describe('Where it was published.'),
     published_at: time.nullable().describe('When it was published; null, or an empty text in commands, removes it.'),
   })
   .partial()
