@@ -224,8 +224,8 @@ const running = [
       path: '/api/webhooks/:id/resume',
       summary: 'Send again: from where it stopped, from now, or from a place in the log',
       description:
-        '`now` and a place also move a receiver that is active. What waits to be tried again is then skipped, unless it ' +
-        'comes after the place.',
+        '`now` and a place also move a receiver that is active. What waits to be tried again is then skipped, unless ' +
+        'it comes after the place.',
       body: ResumeBody,
       bodyOptional: true,
       example: { from: 'stopped' },
