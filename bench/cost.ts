@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Db } from '../src/db/client.ts'
 import type { RateLimits } from '../src/http/rate-limit/rate-limits.ts'
 import { type About, optionsOf } from './support/bench.ts'
-import { DEAREST } from './support/dearest.ts'
+import { DEAREST, LONG } from './support/dearest.ts'
 import { openServed, openStores, type Served, serveApi } from './support/service.ts'
 import { median, round } from './support/stats.ts'
 import { openWorld, type World } from './support/world.ts'
@@ -12,12 +12,14 @@ export const about: About = {
   measures:
     'The CPU time of the API and of PostgreSQL, a point of the rate limit, for the dearest endpoints, pages, actions ' +
     'and tools with their dearest arguments. One account owns 300 boards, one of them with 5,000 frames and the ' +
-    'longest notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory. Also how long each ' +
-    'keeps a transaction open, for which the readers of the event log wait.',
+    'longest notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory. An account has one ' +
+    'long response at a time and four uploads: what counts of these is their CPU time for each second that they are ' +
+    'held. Also how long each keeps a transaction open, for which the readers of the event log wait.',
   against: 'the dearest plain read of one row, `GET /api/frames/{id}`, in the same run.',
   figures: [
     { what: 'CPU a point, dearest request', at: ['worst_ms'], atMost: 15, unit: 'ms' },
     { what: 'the same ÷ a plain read', at: ['worst_ratio'] },
+    { what: 'CPU a second held, dearest long request', at: ['longest_share'] },
     { what: 'longest open transaction', at: ['longest_transaction_ms'], atMost: 1_000, unit: 'ms' },
   ],
 }
@@ -29,7 +31,10 @@ interface Row {
   points: number
   api_ms: number
   postgres_ms: number
-  ms_per_point: number
+  /** Null of a long request, which is limited by how many one account may hold at a time. */
+  ms_per_point: number | null
+  /** CPU seconds for each second from the first byte sent to the last received. */
+  cpu_share: number
   /** The longest time that a transaction was seen open, looking every 5 ms. */
   transaction_ms: number
 }
@@ -50,17 +55,28 @@ export async function run(args: string[]): Promise<object | undefined> {
     if (row.status >= 400) console.error(`${name} was refused: ${row.refusal}`)
     rows.push(row)
   }
-  rows.sort((a, b) => b.ms_per_point - a.ms_per_point)
-  console.table(rows, ['name', 'status', 'points', 'api_ms', 'postgres_ms', 'ms_per_point', 'transaction_ms'])
+  const perPoint = (row: Row | undefined) => row?.ms_per_point ?? 0
+  rows.sort((a, b) => perPoint(b) - perPoint(a) || b.cpu_share - a.cpu_share)
+  console.table(rows, [
+    'name',
+    'status',
+    'points',
+    'api_ms',
+    'postgres_ms',
+    'ms_per_point',
+    'cpu_share',
+    'transaction_ms',
+  ])
   const wrong = rows.filter(({ status }) => status >= 400)
   if (wrong.length > 0) throw new Error(`refused, so not measured: ${wrong.map(({ name }) => name).join(', ')}`)
-  const plain = rows.find(({ name }) => name === 'GET /api/frames/:id')?.ms_per_point
-  const worst = rows[0]!.ms_per_point
+  const plain = perPoint(rows.find(({ name }) => name === 'GET /api/frames/:id'))
+  const worst = perPoint(rows[0])
   return {
     bench: 'cost',
     frames: values.frames,
     worst_ms: worst,
     worst_name: rows[0]!.name,
+    longest_share: Math.max(0, ...rows.filter(({ name }) => LONG.has(name)).map(({ cpu_share }) => cpu_share)),
     longest_transaction_ms: Math.max(...rows.map(({ transaction_ms }) => transaction_ms)),
     ...(plain ? { worst_ratio: round(worst / plain) } : {}),
     rows,
@@ -74,14 +90,16 @@ async function measure(
   world: World,
   { url, spent }: Served<undefined, Taken>,
 ): Promise<Row> {
-  const seen: Omit<Row, 'name' | 'ms_per_point' | 'transaction_ms'>[] = []
+  const seen: (Omit<Row, 'name' | 'ms_per_point' | 'cpu_share' | 'transaction_ms'> & { held_ms: number })[] = []
   let transaction_ms = 0
   for (let n = 0; n < rounds + 2; n++) {
     const { path, ...init } = await DEAREST[name]!(world, n)
     const before = await spent()
     const watch = n < 2 ? watchTransactions(world.db) : undefined
+    const sentAt = performance.now()
     const answer = await fetch(url + path, { redirect: 'manual', ...init })
     const text = await answer.text()
+    const held_ms = performance.now() - sentAt
     transaction_ms = Math.max(transaction_ms, (await watch?.longestMs()) ?? 0)
     const after = await spent()
     const points = after.account - before.account || after.address - before.address
@@ -91,16 +109,20 @@ async function measure(
       points,
       api_ms: after.apiMs - before.apiMs,
       postgres_ms: after.postgresMs - before.postgresMs,
+      held_ms,
     })
   }
   const counted = seen.slice(2)
-  const [api_ms, postgres_ms] = (['api_ms', 'postgres_ms'] as const).map((of) =>
+  const [api_ms, postgres_ms, held_ms] = (['api_ms', 'postgres_ms', 'held_ms'] as const).map((of) =>
     round(median(counted.map((one) => one[of]))),
-  ) as [number, number]
+  ) as [number, number, number]
   const points = Math.min(...counted.map((one) => one.points))
   const { status, refusal } = seen.find((one) => one.status >= 400) ?? counted[0]!
-  const ms_per_point = round((api_ms + postgres_ms) / points)
-  return { ...(refusal ? { refusal } : {}), name, status, points, api_ms, postgres_ms, ms_per_point, transaction_ms }
+  const cpuMs = api_ms + postgres_ms
+  const ms_per_point = LONG.has(name) ? null : round(cpuMs / points)
+  const cpu_share = round(cpuMs / held_ms)
+  const costs = { points, api_ms, postgres_ms, ms_per_point, cpu_share, transaction_ms }
+  return { ...(refusal ? { refusal } : {}), name, status, ...costs }
 }
 
 /** The age of the oldest transaction of other sessions, looked at every 5 ms until it is asked for. */

@@ -47,8 +47,8 @@ const CEILINGS = {
   'src/workers': 1_334,
   'TypeScript of src': 55_770,
   'text of src': 63_595,
-  tests: 39_962,
-  bench: 6_010,
+  tests: 39_971,
+  bench: 6_048,
   'words of docs': 20_631,
   'words of decisions': 5_996,
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { unpinFrames } from '../../src/library/collections/pins.ts'
 import { SEED_WORDS } from './library.ts'
 import { commonTechnique, fullBoard, MOST, type World } from './world.ts'
@@ -64,6 +64,16 @@ function words(n: number, count = 3): string {
 
 const suggestions: Path = (_, n) => `/web/suggest?${new URLSearchParams({ q: words(n, 2).slice(0, -1) })}`
 
+const UPLOAD_BYTES = 16 * 1024 * 1024
+
+/** Those of which an account may hold a few at a time only. */
+export const LONG = new Set([
+  'GET /api/boards/:id/export',
+  'GET /api/boards/:id/timeline.:format',
+  'GET /api/boards/export',
+  'POST /api/videos',
+])
+
 export const DEAREST: Record<string, Dearest> = {
   'GET /api/frames/:id': read(({ frames }, n) => `/api/frames/${frames[6_000 + n]}`),
   'GET /api/search': read((_, n) => `/api/search?${new URLSearchParams({ q: words(n), limit: '20' })}`),
@@ -74,6 +84,12 @@ export const DEAREST: Record<string, Dearest> = {
   'GET /api/boards/:id/export': read(({ board }) => `/api/boards/${board}/export`),
   'GET /api/boards/:id/timeline.:format': read(({ board }) => `/api/boards/${board}/timeline.otio`),
   'GET /api/boards/export': read('/api/boards/export'),
+  'POST /api/videos': ({ key }) => ({
+    path: '/api/videos',
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'video/mp4' },
+    body: randomBytes(UPLOAD_BYTES),
+  }),
   'POST /api/boards/:id/frames': async (world, n) => {
     const { db, accountId, board, frames } = world
     const frameIds = frames.slice(n * 120, n * 120 + 120)

@@ -24,7 +24,7 @@ interface Suggestion {
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
 export function suggestRouter({ search, pages, limits }: PageDeps): Routes {
   const router = openRoutes()
-  router.get('/web/suggest', priced(limits), async (req, res, next) => {
+  router.get('/web/suggest', priced(limits, { price: 'search' }), async (req, res, next) => {
     // The address typed into a browser is no page.
     if (!wantsJson(req)) return next()
     const { q = '' } = readParameters(req.originalUrl, suggestParameters)

@@ -43,10 +43,13 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(mode('run.json')).toBe(0o600)
     expect(mode('operator-key')).toBe(0o600)
     expect(openToOthers()).toEqual([])
-    // The database says `ready` first. The wall follows a moment later.
+    const client = await connect()
+    const { rows } = await client.query<{ count: number }>('select count(*)::int as count from frames')
+    await client.end()
+    // The database says `ready` first. The wall follows a moment later, one video after the other.
     await until(async () => {
       firstFrames = await framesOf(api)
-      return firstFrames.length > 50
+      return firstFrames.length === rows[0]!.count
     })
     expect(new Set(firstFrames.map(({ subject }) => subject))).toEqual(new Set(SUBJECTS))
     const text = expect.stringMatching(/\w/)
@@ -61,8 +64,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   })
 
   test('each note fits the picture that it stands beside, by what is measured of it', async () => {
-    const client = new pg.Client({ connectionString: runFile().database })
-    await client.connect()
+    const client = await connect()
     const { rows } = await client.query<Measured>(`
       select v.title, f.t_ms, f.caption, f.palette, a.values from frames f join videos v on v.id = f.video_id
         join annotations a on a.frame_id = f.id and a.annotator not like 'notes:%'`)
@@ -315,6 +317,12 @@ async function refused(extra: Record<string, string>, status = 1): Promise<strin
   const lines = output.trim().split('\n')
   expect(lines).toHaveLength(1)
   return lines[0]!
+}
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: runFile().database })
+  await client.connect()
+  return client
 }
 
 function runFile() {
