@@ -21,7 +21,7 @@ export const about: About = {
   figures: [
     { what: 'slowest `tools/call` ÷ HTTP read', at: ['ratio'], atLeast: 0.5 },
     { what: '`tools/list` ÷ bare Express', at: ['list_ratio'], atLeast: 0.8 },
-    { what: '`list_boards` at `/mcp` with a token ÷ `GET /api/boards` with a key', at: ['signed_in'], atLeast: 0.5 },
+    { what: '`get_board` at `/mcp` with a token ÷ `GET /api/boards` with a key', at: ['signed_in'], atLeast: 0.5 },
     { what: 'cost of a cold `search_frames` ÷ HTTP, frames found', at: ['cold', 'found'], atMost: 1.2 },
     { what: 'the same, nothing found', at: ['cold', 'nothing'], atMost: 1.2 },
   ],
@@ -74,7 +74,7 @@ function pairsOf(api: string, bare: string, { frameId, videoId, key, token }: Ac
   const at = (ask: Side['ask'], url = api): Side => ({ url, ask })
   const call = (name: string, given: object) => rpc({ method: 'tools/call', params: { name, arguments: given } })
   const list = rpc({ method: 'tools/list' })
-  const boards = call('list_boards', {})
+  const boards = call('get_board', {})
   const withToken = { ...boards.headers, authorization: `Bearer ${token}` }
   const cold = (question: (n: number) => string) => {
     let asked = 0
@@ -96,7 +96,7 @@ function pairsOf(api: string, bare: string, { frameId, videoId, key, token }: Ac
       ours: at(call('get_video_frames', { video_id: videoId, limit: 120 })),
       bare: at({ path: `/api/videos/${videoId}/frames` }),
     },
-    '/mcp list_boards with a token / GET /api/boards with a key': {
+    '/mcp get_board with a token / GET /api/boards with a key': {
       ours: at({ ...boards, path: '/mcp', headers: withToken }),
       bare: at({ path: '/api/boards', headers: { authorization: `Bearer ${key}` } }),
     },

@@ -128,10 +128,10 @@ export const DEAREST: Record<string, Dearest> = {
     limit: 50 + n,
   })),
   describe_film: tool('describe_film', ({ videos }, n) => ({ video_id: videos[n] })),
-  report: tool('report', (_, n) => ({ of: 'searches', by: 'term', limit: 100 - n })),
+  usage_report: tool('usage_report', (_, n) => ({ of: 'searches', by: 'term', limit: 100 - n })),
   list_saves: tool('list_saves', () => ({ limit: 100 })),
   get_board: tool('get_board', ({ board }) => ({ board_id: board, limit: 100 })),
-  delete_board: tool('delete_board', async ({ db, accountId, frames }) => ({
+  remove: tool('remove', async ({ db, accountId, frames }) => ({
     board_id: await fullBoard(db, accountId, frames),
     confirm: true,
   })),

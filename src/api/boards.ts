@@ -157,7 +157,7 @@ export const boardEndpoints = [
       summary: 'Create a board',
       description:
         'Every call makes a board, also one of a name that the account has already. To repeat a call safely, send an ' +
-        '`Idempotency-Key`. The tool `create_board` returns the board of that name instead.',
+        '`Idempotency-Key`. The tool `edit_board` returns the board of that name instead.',
       body: z.strictObject({ name }),
       example: { name: 'Logo reveals' },
       answer: boardAnswer,

@@ -14,7 +14,7 @@ import { searchEndpoints } from './search.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
-import { boardTimelineEndpoint, filmTimelineEndpoint } from './timelines.ts'
+import { boardBriefEndpoint, boardTimelineEndpoint, filmBriefEndpoint, filmTimelineEndpoint } from './timelines.ts'
 import { brandEndpoints, videoEndpoints } from './videos.ts'
 import { webhookEndpoints } from './webhooks.ts'
 
@@ -24,6 +24,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<App>[] = [
   ...frameEndpoints,
   ...videoEndpoints,
   filmTimelineEndpoint,
+  filmBriefEndpoint,
   ...filmEndpoints,
   sequenceEndpoint,
   ...techniqueEndpoints,
@@ -37,6 +38,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<App>[] = [
   ...boardEndpoints,
   ...pinEndpoints,
   boardTimelineEndpoint,
+  boardBriefEndpoint,
   ...sharedBoardEndpoints,
   ...submitEndpoints,
   ...accountEndpoints,

@@ -1,7 +1,8 @@
 import { notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
+import { findBoard, loadBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/films/films.ts'
+import { boardBrief, filmBrief, MOST_PANELS } from '../views/brief.ts'
 import { toFrame } from '../views/frame.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import {
@@ -68,5 +69,49 @@ export const boardTimelineEndpoint = endpoint(
     const found = await findBoard(deps.db, boardOf(input))
     const make = async () => boardTimeline(deps, await loadFoundBoard(deps.db, found), query)
     return sendTimeline(input, make, { name: found.id, form, options: query })
+  },
+)
+
+const aBrief = {
+  method: 'get',
+  description: 'Markdown to build from: beats with seconds, ways in and out, words, colours, and what to take.',
+  parameters: {},
+  answer: 'text/markdown',
+} as const
+const BRIEF_TYPE = 'text/markdown; charset=utf-8'
+
+export const filmBriefEndpoint = endpoint(
+  {
+    ...aBrief,
+    id: 'getVideoBrief',
+    path: '/api/videos/:id/brief.md',
+    tag: 'Films',
+    summary: 'A video as a brief',
+    errors: [404, 409],
+    price: 'search',
+  },
+  async (deps: App, { params: { id }, res }) => {
+    requirePublicId('video', id)
+    res.type(BRIEF_TYPE).send((await filmBrief(deps, id)).page)
+    return undefined
+  },
+)
+
+export const boardBriefEndpoint = endpoint(
+  {
+    ...aBrief,
+    id: 'getBoardBrief',
+    path: '/api/boards/:id/brief.md',
+    tag: 'Account',
+    summary: 'A board as a storyboard',
+    scope: 'boards:read',
+    price: 'heavy',
+    allowLapsedPlan: true,
+    errors: [404],
+  },
+  async (deps: App, input) => {
+    const loaded = await loadBoard(deps.db, boardOf(input), { limit: MOST_PANELS })
+    input.res.type(BRIEF_TYPE).send((await boardBrief(deps, loaded)).page)
+    return undefined
   },
 )

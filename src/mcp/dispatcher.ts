@@ -1,8 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
 import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
-import { MEMBER_SCOPES } from '../library/accounts/keys.ts'
-import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
+import { MEMBER_SCOPES, type Scope } from '../library/accounts/keys.ts'
+import {
+  batchFault,
+  classify,
+  createEras,
+  type Era,
+  META_CAPABILITIES,
+  type RequestHeaders,
+  type ServerInfo,
+} from './era.ts'
 import {
   ACCEPTED,
   batchReply,
@@ -12,6 +20,7 @@ import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
+  isFields,
   type McpReply,
   METHOD_NOT_FOUND,
   type Message,
@@ -30,6 +39,7 @@ import {
   createToolCalls,
   refusalOfTool,
   ScopeMissing,
+  scopesOf,
   type ToolCallOptions,
   type ToolCalls,
 } from './tool-call.ts'
@@ -72,7 +82,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       paramsOf(call)
-      return toolList(context, era)
+      return toolList({ ...context, hasGallery: declaresGallery(call) }, era)
     }
     const ofEra = era.methods.get(call.method)
     if (ofEra) return JSON.stringify(ofEra(call.params))
@@ -169,18 +179,24 @@ function refuseBatch(why: string): McpReply {
   return errorReply(null, new RpcError(INVALID_REQUEST, `Invalid request: ${why}`, { status: 400 }))
 }
 
-type Asking = Pick<CallContext, 'caller' | 'signIn'>
+type Asking = Pick<CallContext, 'caller' | 'signIn'> & { hasGallery: boolean }
+
+/** Whether the host says that it shows pages of servers. Older revisions say that in a session alone. */
+function declaresGallery({ params }: RpcCall): boolean {
+  const meta = isFields(params?._meta) ? params._meta[META_CAPABILITIES] : undefined
+  return isFields(meta) && isFields(meta.extensions) && meta.extensions['io.modelcontextprotocol/ui'] !== undefined
+}
 
 /** The result of `tools/list`, made once for each era and kind of caller. A list with a key's own tools is private. */
 function createToolLists(tools: readonly Tool[]): (asking: Asking, era: Era) => string {
   const definitions = new Map(tools.map((tool) => [tool, describeTool(tool)]))
   const lists = new LRUCache<string, string>({ max: 100 })
-  return ({ caller, signIn }, era) => {
+  return ({ caller, signIn, hasGallery }, era) => {
     const kind = caller ? `${caller.account.role} ${caller.account.plan} ${caller.key.scopes.join()}` : ''
-    const key = `${era.name} ${signIn ? 'signed-in' : 'open'} ${kind}`
+    const key = `${era.name} ${signIn ? 'signed-in' : 'open'} ${hasGallery} ${kind}`
     let list = lists.get(key)
     if (list === undefined) {
-      const visible = tools.filter((tool) => isListed(tool, { caller, signIn }))
+      const visible = tools.filter((tool) => isListed(tool, { caller, signIn, hasGallery }))
       const scope = visible.some((tool) => tool.scope !== null) ? 'private' : 'public'
       const described = visible.map((tool) => {
         return signIn ? { ...definitions.get(tool), securitySchemes: schemesOf(tool) } : definitions.get(tool)
@@ -197,13 +213,16 @@ function createToolLists(tools: readonly Tool[]): (asking: Asking, era: Era) => 
  * At the signed-in door every tool is listed that the person may come to use: hosts ask for a missing scope at the
  * first call, and a missing plan is told then.
  */
-function isListed(tool: Tool, { caller, signIn }: Asking): boolean {
+function isListed(tool: Tool, { caller, signIn, hasGallery }: Asking): boolean {
+  if (tool.visibleTo && !hasGallery) return false
   if (refusalOfTool(tool, caller) === undefined) return true
   if (!signIn) return false
-  return caller?.account.role === 'operator' || MEMBER_SCOPES.some((scope) => scope === tool.scope)
+  return caller?.account.role === 'operator' || scopesOf(tool).some(isMembers)
 }
 
+const isMembers = (scope: Scope) => (MEMBER_SCOPES as readonly Scope[]).includes(scope)
+
 /** What a host reads before it asks its person. */
-function schemesOf({ scope }: Tool) {
-  return [{ type: 'oauth2', scopes: scope === null || scope === 'any' ? [] : [scope] }]
+function schemesOf(tool: Tool) {
+  return [{ type: 'oauth2', scopes: scopesOf(tool) }]
 }

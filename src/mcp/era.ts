@@ -21,7 +21,7 @@ const BATCHES = '2025-03-26'
 const LIST_TTL_MS = 300_000
 
 const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
-const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const META_SERVER = 'io.modelcontextprotocol/serverInfo'
 
 export interface ServerInfo {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
+import { clip, clock, quote } from '../views/short-text.ts'
 import { byName, CHOSEN, type Chosen } from '../vocabulary.ts'
 import type { ImageLink } from './tool.ts'
 
@@ -31,7 +32,7 @@ const FURTHER = CHOSEN.filter(isFurther)
 /** Fields of a frame that tools leave out, or say with the video or as `image_url`. */
 type Untold =
   | ('annotation' | 'measures' | 'provenance' | 'placeholder' | 'width' | 'height' | 'save_count' | 'shot_sec')
-  | ('author' | 'platform' | 'video' | 'image_path' | 'thumb_path' | 'loop_path')
+  | ('author' | 'platform' | 'video' | 'image_path' | 'thumb_path' | 'loop_path' | 'has_measured_caption')
 
 /** What `detail: "full"` adds of the frame. A field that is neither here nor in `Untold` fails the type check. */
 const further = {
@@ -210,39 +211,6 @@ export async function loadThumbs(
     }
   }
   return images.length > 0 ? { images, left } : { left }
-}
-
-/**
- * One line of about `max` Latin letters at most; characters of wide scripts count double.
- * Text from videos and models is data: no line of it may look like one of ours.
- */
-export function clip(text: string, max: number): string {
-  const line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
-  let weight = 0
-  let end = 0
-  for (const character of line) {
-    weight += character.codePointAt(0)! < 0x250 ? 1 : 2
-    if (weight > max) return `${line.slice(0, end).trimEnd()}…`
-    end += character.length
-  }
-  return line
-}
-
-/** Text from videos, models and people, clipped and in double quotes. Quotes inside become apostrophes. */
-export function quote(text: string, max: number): string {
-  return `"${clip(text.replace(/["\u201c-\u201f\u00ab\u00bb\u2033\uff02]/g, "'"), max)}"`
-}
-
-export function clock(seconds: number): string {
-  const whole = Math.floor(seconds)
-  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
-  return (parts[0]! > 0 ? parts : parts.slice(1))
-    .map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, '0')))
-    .join(':')
-}
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`
 }
 
 /** The end of a heading: where the next page is, if there is one. */

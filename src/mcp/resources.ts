@@ -1,12 +1,13 @@
 import type { App } from '../api/app.ts'
 import { AppError, notFound } from '../errors.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
+import { clip, plural } from '../views/short-text.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Method } from './dispatcher.ts'
 import type { Era } from './era.ts'
 import { GALLERY_TYPE, galleryMeta } from './gallery.ts'
 import { type Fields, INVALID_PARAMS, RpcError } from './json-rpc.ts'
-import { clip, frameLines, loadThumbs, plural } from './present.ts'
+import { frameLines, loadThumbs } from './present.ts'
 import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
 import { type CallContext, refusalOfTool, type ToolCalls } from './tool-call.ts'
 
@@ -155,7 +156,7 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
     return {
       ...told,
       scope: tool.scope,
-      price: tool.price,
+      price: 'search',
       async read(id, context) {
         const { text } = await tool.run(tool.input.parse(argsOf(id)), context)
         return [{ mimeType: 'text/plain', text }]

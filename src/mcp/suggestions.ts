@@ -1,6 +1,6 @@
 import type { FrameQuery, Loosened, TechniqueDocument } from '../search/library-search.ts'
 import { MOST_LOOSENED } from '../search/query.ts'
-import { plural } from './present.ts'
+import { plural } from '../views/short-text.ts'
 import type { ToolApp } from './tool.ts'
 
 /**

@@ -4,7 +4,7 @@ import { toAppError } from '../http/problem.ts'
 import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { openVersionedCache, type ReadModelVersion, type VersionedCache } from '../http/versioned-cache.ts'
 import { refusalOf } from '../library/accounts/key-checks.ts'
-import type { Caller } from '../library/accounts/keys.ts'
+import type { Caller, Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
@@ -70,11 +70,14 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     )
   }
 
-  async function answer(tool: Tool, given: Fields, { context, era }: Answering) {
+  async function answer(tool: Tool, given: Fields, answering: Answering) {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
-    const more = tool.raises?.(parsed.data) ? PRICES.write - PRICES[tool.price] : 0
+    const { context } = answering
+    if (tool.needs) requireScope({ ...tool, scope: tool.needs(parsed.data) }, answering, keysUrl)
+    const raised = tool.raises?.(parsed.data) || tool.price
+    const more = PRICES[raised === true ? 'write' : raised] - PRICES[tool.price]
     if (more > 0) await context.charge(more)
     const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
@@ -82,7 +85,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
     const asText = (parsed.data as { format?: string }).format === 'text'
     const result = toResult(asText ? { text, images: answered.images } : { ...answered, text, structured })
-    return { bytes: Buffer.from(JSON.stringify(era.wrap(result))), keep: !answered.images, more }
+    return { bytes: Buffer.from(JSON.stringify(answering.era.wrap(result))), keep: !answered.images, more }
   }
 
   async function keptOrAnswered(tool: Tool, given: Fields, answering: Answering): Promise<Buffer> {
@@ -105,6 +108,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. ${adviceOnRepeat(tool)}`
       return failure(era, text, 'unavailable')
     }
+    if (error instanceof ScopeMissing) throw error
     const known = toAppError(error)
     if (known.code === 'internal') throw error
     if (known.code === 'unavailable')
@@ -119,14 +123,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       const tool = toolOf(call) ?? noTool(call, [...byName.keys()])
       const args = argumentsOf(call)
       if (!isFields(args)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
-      const refused = refusalOfTool(tool, context.caller)
-      if (refused) {
-        const help = context.signIn ? '' : ` ${keyHelp(keysUrl, tool)}`
-        const text = `${tool.name} was not run. ${refused.message}${help}`
-        if (context.signIn && refused.code === 'forbidden') throw scopeMissing(tool, context.signIn, era)
-        return failure(era, text, refused.code)
-      }
       try {
+        requireScope(tool, { context, era }, keysUrl)
         return await keptOrAnswered(tool, args, { context, era })
       } catch (error) {
         return failed(tool, era, error)
@@ -144,6 +142,15 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 }
 
+/** @throws AppError where this caller may not use the tool, ScopeMissing at the signed-in door */
+function requireScope(tool: Tool, { context: { caller, signIn }, era }: Answering, keysUrl: string): void {
+  const refused = refusalOfTool(tool, caller)
+  if (!refused) return
+  if (signIn && refused.code === 'forbidden') throw scopeMissing(tool, signIn, era)
+  const help = signIn ? '' : ` ${keyHelp(keysUrl, tool)}`
+  throw new AppError(refused.code, `${tool.name} was not run. ${refused.message}${help}`)
+}
+
 /** Work past its deadline may still commit. */
 function adviceOnRepeat({ annotations }: Tool): string {
   if (annotations.idempotentHint) return 'Repeating the call is safe.'
@@ -157,10 +164,24 @@ function argumentsOf({ params }: RpcCall): unknown {
 /** Longer than any name of a tool. */
 const MAX_NAME = 60
 
+/** Tools that others took over, whatever the caller may use. */
+const FORMER: Readonly<Record<string, string>> = {
+  unsave_frame: 'remove',
+  unpin_frame: 'remove',
+  delete_board: 'remove',
+  list_boards: 'get_board',
+  create_board: 'edit_board',
+  update_board: 'edit_board',
+  compare_films: 'describe_film',
+  report: 'usage_report',
+}
+
 function noTool({ params }: RpcCall, names: readonly string[]): never {
   if (typeof params?.name !== 'string')
     throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
   const given = snakeCase(params.name.slice(0, MAX_NAME))
+  const now = Object.hasOwn(FORMER, given) ? FORMER[given] : undefined
+  if (now) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${given}. It is part of ${now} now.`)
   const near = names.filter((name) => editDistance(given, name, 2) <= 2)
   const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'tools/list names them all.'
   throw new RpcError(INVALID_PARAMS, `Unknown tool: ${params.name.slice(0, 128)}. ${help}`)
@@ -177,11 +198,17 @@ export function refusalOfTool(
       'unauthenticated',
       `It needs an API key${tool.allowLapsedPlan || tool.scope === 'any' ? '' : ' of a Pro account'}.`,
     )
-  return tool.scope === 'any' ? undefined : refusalOf(caller, tool.scope, tool)
+  const refusals = scopesOf(tool).map((scope) => refusalOf(caller, scope, tool))
+  return refusals.every(Boolean) ? refusals[0] : undefined
 }
 
+/** Those of which a key needs one. */
+export const scopesOf = ({ scope }: Pick<Tool, 'scope'>): readonly Scope[] =>
+  scope === null || scope === 'any' ? [] : [scope].flat()
+
 function keyHelp(keysUrl: string, tool: Tool): string {
-  const scope = tool.scope === 'any' ? '' : ` with the scope ${tool.scope}`
+  const scopes = scopesOf(tool)
+  const scope = scopes.length === 0 ? '' : ` with the scope ${scopes.join(' or ')}`
   return `Create a key${scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
 }
 
@@ -201,8 +228,9 @@ export class ScopeMissing extends Error {
 }
 
 function scopeMissing(tool: Tool, signIn: SignIn, era: Era): ScopeMissing {
-  const text = `${tool.name} was not run. It needs the scope ${tool.scope}. Connect again to grant it.`
-  const challenge = signIn.challenge(tool.scope === null || tool.scope === 'any' ? [] : [tool.scope])
+  const scopes = scopesOf(tool)
+  const text = `${tool.name} was not run. It needs the scope ${scopes.join(' or ')}. Connect again to grant it.`
+  const challenge = signIn.challenge(scopes)
   const meta = { code: 'forbidden', 'mcp/www_authenticate': [challenge] }
   return new ScopeMissing(failure(era, text, meta), challenge)
 }

@@ -25,10 +25,15 @@ export interface Tool {
   input: z.ZodType
   output: z.ZodType
   price: Price
-  /** Whether arguments raise the price to that of a write. */
-  raises?(args: unknown): boolean
-  /** The key scope that it needs, on a Pro account; `any` for a key with whatever scopes; null for an open tool. */
-  scope: Scope | 'any' | null
+  /** The price that arguments raise it to: true for that of a write. */
+  raises?(args: unknown): Price | boolean
+  /**
+   * The key scope that it needs, on a Pro account, or one of several; `any` for a key with whatever scopes; null for an
+   * open tool.
+   */
+  scope: Scope | readonly Scope[] | 'any' | null
+  /** Which of several scopes these arguments need. */
+  needs?(args: unknown): Scope
   /** The scope is enough, on any plan: the tool only takes back. */
   allowLapsedPlan?: boolean
   /** Equal arguments get the same answer for every caller until the read model changes. */
@@ -83,11 +88,12 @@ export const SHOWS_FRAMES = { annotations: READS, scope: null, inGallery: true, 
 
 /** Ties a tool's argument and answer types to its schemas. Not `cacheable` unless it says so. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
-  tool: Omit<Tool, 'input' | 'output' | 'run' | 'raises' | 'cacheable'> & {
+  tool: Omit<Tool, 'input' | 'output' | 'run' | 'raises' | 'needs' | 'cacheable'> & {
     cacheable?: boolean
     input: I
     output: O
-    raises?(args: z.output<I>): boolean
+    raises?(args: z.output<I>): Price | boolean
+    needs?(args: z.output<I>): Scope
     run(args: z.output<I>, context: ToolContext): Promise<ToolAnswer<z.input<O>>>
   },
 ): Tool {

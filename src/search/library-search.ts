@@ -62,6 +62,8 @@ export interface ShownFrame extends ChosenValues {
     confidence: Partial<Record<Annotated, number>>
     reviewed: boolean
   }
+  /** Its caption is made of measured facts: `searchedText` says which of its words are searched. */
+  has_measured_caption?: true
   measures: { faces: number | null; empty_share: number | null; ink: string | null; ground: string | null }
   video: VideoRef
   /** Provenance of every attribute, for `?provenance=1`. Hits of a query without it may lack it. */
@@ -77,8 +79,6 @@ export interface FrameDocument extends ShownFrame {
   palette_shares: number[]
   colored_share: number
   phash: string
-  /** Its caption is made of measured facts: `searchedText` says which of its words are searched. */
-  has_measured_caption?: true
   /** The video's arrival in milliseconds since the epoch. `newest` is a total order: added_ms desc, video_id, t_ms. */
   added_ms: number
   t_ms: number

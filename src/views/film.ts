@@ -35,7 +35,7 @@ const curve = z.array(z.number()).nullable()
 const seconds = z.number().min(0)
 const stretch = { from_sec: seconds, to_sec: seconds }
 const transition = z.enum(TRANSITIONS)
-const way = z.strictObject({
+export const way = z.strictObject({
   kind: transition.or(z.literal('end')),
   length_sec: seconds,
   through: z.enum(['black', 'white']).nullable(),
@@ -188,7 +188,10 @@ function readingOf(frames: readonly FilmFrame[], length: number): PublicFilm['te
   return { share: round(Math.min(1, lasts / length)), cards: cards.length, too_fast }
 }
 
-export function toShots({ shots }: FilmBuild, frames: readonly FilmFrame[]): z.infer<typeof ShotsAnswer> {
+export function toShots(
+  { shots }: Pick<FilmBuild, 'shots'>,
+  frames: readonly FilmFrame[],
+): z.infer<typeof ShotsAnswer> {
   const wayInto = (n: number): z.infer<typeof way> => {
     const shot = shots[n]
     if (!shot) return { kind: 'end', length_sec: 0, through: null }

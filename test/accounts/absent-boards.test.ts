@@ -102,22 +102,22 @@ test.each([
 
 test.each([
   ['get_board', {}],
-  ['update_board', { name: 'x' }],
-  ['update_board', { share: 'end' }],
-  ['delete_board', { confirm: true }],
+  ['edit_board', { name: 'x' }],
+  ['remove', { link: true }],
+  ['remove', { confirm: true }],
   ['export_board', {}],
   ['pin_frame', { frame_ids: ['FRAME'] }],
-  ['unpin_frame', { frame_ids: ['FRAME'] }],
+  ['remove', { frame_ids: ['FRAME'] }],
 ])('no tool finds it, by id or by name: %s', async (name, args) => {
   for (const board of [...absent, 'Openings', 'Theirs']) {
     const { isError, content } = await tool(name, { board_id: board, ...named(args) })
-    const text = `No such board: "${board}". list_boards names yours, create_board makes one.`
+    const text = `No such board: "${board}". get_board names yours, edit_board makes one.`
     expect([isError, content[0].text]).toEqual([true, text])
   }
 })
 
 test('it is not counted, and nothing has happened to it', async () => {
-  expect((await tool('list_boards', {})).structuredContent).toMatchObject({ boards: [], total: 0 })
+  expect((await tool('get_board', {})).structuredContent).toMatchObject({ boards: [], total: 0 })
   expect(await whatAccountHolds(api.db, accountId)).toMatchObject({ boards: 0 })
   const { accounts } = await listAccountOverviews(api.db, { like: 'rests@', limit: 1, skip: 0 })
   expect(accounts).toMatchObject([{ boards: 0 }])

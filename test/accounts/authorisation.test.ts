@@ -48,6 +48,7 @@ const ON_EVERY_PLAN = [
   'DELETE /api/boards/:id/frames/:frameId',
   'DELETE /api/boards/:id/share',
   'DELETE /api/favourites/:frameId',
+  'GET /api/boards/:id/brief.md',
   'GET /api/boards/:id/export',
   'GET /api/boards/:id/timeline.:format',
   'GET /api/boards/export',
@@ -200,7 +201,9 @@ test('every route that takes back or exports, and no other, is open on every pla
   const marked = OPERATIONS.filter((operation) => operation.allowLapsedPlan).map(routeOf)
   expect(marked.sort()).toEqual(ON_EVERY_PLAN)
   const members = OPERATIONS.filter(({ tag, scope }) => tag === 'Account' && scope).map(routeOf)
-  expect(members.filter((route) => /^DELETE |\/export$|\/timeline\./.test(route)).sort()).toEqual(ON_EVERY_PLAN)
+  expect(members.filter((route) => /^DELETE |\/export$|\/timeline\.|\/brief\./.test(route)).sort()).toEqual(
+    ON_EVERY_PLAN,
+  )
 })
 
 test('a plan that an operator changes holds at the next call, and a share link outlives it', async () => {

@@ -15,17 +15,19 @@ import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
   search: [
     ...['searchLibrary', 'listFrames', 'getFilm', 'listSimilarFilms', 'listFilms', 'compareFilms', 'getVideoTimeline'],
-    ...['search_library', 'search_frames', 'browse_frames', 'describe_film', 'compare_films', 'find_films'],
+    ...['getVideoBrief', 'film_brief'],
+    ...['search_library', 'search_frames', 'browse_frames', 'describe_film', 'find_films'],
     ...['listShots', 'listVideoFrames', 'get_video_frames', 'listSavedFrames', 'list_saves', 'frame_pictures'],
-    ...['getBoard', 'getSharedBoard', 'get_board', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
+    ...['getBoard', 'getSharedBoard', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
   ],
   write: [
     ...['findSimilarFrames', 'findSequences', 'listEvents', 'listDeadEvents'],
-    ...['find_similar_frames', 'find_sequences', 'save_frame', 'unsave_frame', 'pin_frame', 'unpin_frame'],
-    ...['create_board', 'update_board', 'GET /operator', 'GET /operator/techniques'],
+    ...['find_similar_frames', 'find_sequences', 'save_frame', 'pin_frame', 'remove'],
+    ...['edit_board', 'GET /operator', 'GET /operator/techniques'],
   ],
   heavy: [
     ...['exportSavedFrames', 'exportBoard', 'exportBoards', 'getBoardTimeline', 'deleteBoard', 'submitVideo'],
+    ...['getBoardBrief'],
     ...['deleteVideo', 'mergeBrands', 'updateTechnique', 'mergeTechnique', 'listEventConsumers'],
     ...[
       'getAnalyticsActivity',
@@ -35,7 +37,7 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
       'getAnalyticsStages',
       'getAnalyticsModel',
     ],
-    ...['delete_board', 'export_board', 'report', 'add_video'],
+    ...['export_board', 'usage_report', 'add_video'],
     ...['GET /saves/export', 'GET /boards/:id/export', 'GET /boards/:id/timeline.:format'],
     ...['POST /web/boards/:id/delete', 'POST /web/boards/:id/delete/undo'],
     ...['GET /operator/review', 'GET /operator/analytics', 'GET /operator/system', 'POST /web/operator/videos'],
@@ -150,6 +152,10 @@ test('counts, no look-alikes and deep pages cost a write, kept or not; no price 
     ['get_video_frames', { video_id: ['a', 'b'] }],
   ] as const
   for (const [name, args] of raised) expect([name, await pointsOf('/api/mcp', callOf(name, args))]).toEqual([name, 5])
+  // As the operations that they stand for: reading a board, and deleting one.
+  expect(await pointsOf('/api/mcp', callOf('get_board', { board_id: 'x' }))).toBe(2)
+  expect(await pointsOf('/api/mcp', callOf('remove', { board_id: 'x' }))).toBe(20)
+  expect(await pointsOf('/api/mcp', callOf('remove', { board_id: 'x', frame_ids: 'y' }))).toBe(5)
 })
 
 test('a shared page costs the same with a session and without one, and so do refusals', async () => {

@@ -11,7 +11,7 @@ import type { Frame, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToolService, type ToolService } from '../mcp/service.ts'
-import { post } from '../mcp/support.ts'
+import { MODERN_META, post, postModern } from '../mcp/support.ts'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 
@@ -126,7 +126,9 @@ describe.skipIf(noChromium)('the gallery', () => {
   }
 
   test('tools with frames name a page that is there, and only the gallery is offered its pictures', async () => {
-    const { tools } = (await ask('tools/list', {}, bearer)).result
+    const capabilities = { extensions: { 'io.modelcontextprotocol/ui': {} } }
+    const _meta = { ...MODERN_META, 'io.modelcontextprotocol/clientCapabilities': capabilities }
+    const { tools } = (await postModern(service.mcp, { method: 'tools/list', params: { _meta } }, bearer)).json.result
     const metas = new Map<string, Json>(tools.map(({ name, _meta }: Json) => [name, _meta]))
     for (const name of ['search_frames', 'find_similar_frames', 'get_video_frames', 'get_board', 'list_saves']) {
       expect(McpUiToolMetaSchema.parse(metas.get(name)?.ui).resourceUri, name).toBe('ui://frame-library/gallery.html')
@@ -137,7 +139,11 @@ describe.skipIf(noChromium)('the gallery', () => {
     const [page] = (await ask('resources/read', { uri: 'ui://frame-library/gallery.html' })).result.contents
     expect(page.mimeType).toBe('text/html;profile=mcp-app')
     expect(McpUiResourceMetaSchema.parse(page._meta.ui).csp?.resourceDomains).toEqual([service.url])
-    // Without a key the open tools are the six of the specification.
+    // Hosts that do not show it are not told of its pictures. Without a key the open tools are the six.
+    const withKey = (await ask('tools/list', {}, bearer)).result.tools.map(({ name }: Json) => name)
+    expect(tools.map(({ name }: Json) => name).filter((name: string) => !withKey.includes(name))).toEqual([
+      'frame_pictures',
+    ])
     expect((await ask('tools/list', {})).result.tools).toHaveLength(6)
   })
 
@@ -187,7 +193,7 @@ describe.skipIf(noChromium)('the gallery', () => {
     await expect.poll(() => view.locator('#told').textContent()).toMatch(/pinned/i)
     const saves = (await call('list_saves', {})).structuredContent.frames.map((frame: Json) => frame.caption)
     expect(saves).toEqual(['A lake at dawn'])
-    const { boards } = (await call('list_boards', {})).structuredContent
+    const { boards } = (await call('get_board', {})).structuredContent
     expect(boards.map(({ name, item_count }: Json) => [name, item_count])).toEqual([['Lakes', 1]])
     await view.getByRole('button', { name: 'Show in library' }).click()
     const links = () => host.heard.filter(({ method }) => method === 'ui/open-link').map(({ params }) => params.url)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post } from './support.ts'
-import { ACCOUNT, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ACCOUNT, callOf, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let service: ToolLibrary['service']
@@ -14,8 +14,7 @@ beforeAll(async () => {
 afterAll(() => library[Symbol.asyncDispose]())
 
 /** They stay when a plan has lapsed. */
-const TAKING_BACK = ['unsave_frame', 'update_board', 'delete_board', 'unpin_frame']
-const onEveryPlan = ACCOUNT.filter((name) => [...TAKING_BACK, 'export_board'].includes(name))
+const onEveryPlan = ['export_board', 'remove']
 
 describe('who sees what', () => {
   test('open tools for everybody, account tools by plan and scope', async () => {
@@ -28,30 +27,28 @@ describe('who sees what', () => {
     expect((await listed(reader.bearer)).map((tool) => tool.name)).toEqual([
       ...OPEN,
       ...FILMS,
-      'list_boards',
       'get_board',
       'export_board',
     ])
+    const saver = await service.keyOf('pro', ['saves:write'])
+    expect((await listed(saver.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, 'save_frame', 'remove'])
+    const refused = await call('remove', { board_id: 'Any', frame_ids: 'x' }, saver.bearer)
+    expect([refused._meta.code, refused.text]).toEqual(['forbidden', expect.stringContaining('the scope boards:write')])
   })
   test('a lost plan takes its tools along at the next call: all but those that take back or export', async () => {
     const { accountId, bearer } = await service.keyOf('pro')
     const frame_ids = ids((await get('/api/frames')).frames).slice(0, 2)
-    await call('create_board', { name: 'Mine' }, bearer)
-    await call('update_board', { board_id: 'Mine', share: 'new_link' }, bearer)
+    await call('edit_board', { name: 'Mine', share: 'new_link' }, bearer)
     const codes = async () => {
       const found: unknown[] = []
       for (const [name, args] of Object.entries({
         list_saves: {},
         save_frame: { frame_ids },
-        unsave_frame: { frame_ids },
-        list_boards: {},
         get_board: { board_id: 'Mine' },
-        create_board: { name: 'Mine' },
-        update_board: { board_id: 'Mine', share: 'end' },
-        delete_board: { board_id: 'Mine' },
+        edit_board: { name: 'Mine' },
         export_board: { board_id: 'Mine' },
         pin_frame: { board_id: 'Mine', frame_ids },
-        unpin_frame: { board_id: 'Mine', frame_ids },
+        remove: { frame_ids },
       }))
         found.push([name, (await call(name, args, bearer))._meta?.code])
       return found
@@ -62,10 +59,10 @@ describe('who sees what', () => {
       ACCOUNT.map((name) => [name, onEveryPlan.includes(name) ? undefined : 'plan_required']),
     )
     expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...onEveryPlan])
-    for (const args of [{ name: 'x' }, { share: 'new_link' }, { description: 'x', share: 'end' }])
-      expect((await call('update_board', { board_id: 'Mine', ...args }, bearer))._meta.code).toBe('plan_required')
-    const deleted = await call('delete_board', { board_id: 'Mine', confirm: true }, bearer)
-    expect(deleted.structuredContent.deleted).toBe(true)
+    expect((await call('get_board', {}, bearer))._meta.code).toBe('plan_required')
+    for (const args of [{ frame_ids }, { link: true }, { confirm: true }])
+      expect((await call('remove', { board_id: 'Mine', ...args }, bearer)).isError).toBeUndefined()
+    expect((await call('remove', { board_id: 'Mine', confirm: true }, bearer))._meta.code).toBe('not_found')
   })
   test('a revoked key is dead at the next call', async () => {
     const { accountId, bearer } = await service.keyOf('pro')
@@ -78,7 +75,7 @@ describe('who sees what', () => {
 })
 
 describe('a collection', () => {
-  test('saves: many at once, repeats change nothing, undone by the other tool', async () => {
+  test('saves: many at once, repeats change nothing, taken back by remove', async () => {
     const { bearer } = await service.keyOf('pro')
     const frames = ids((await get('/api/frames?tone=dark')).frames).slice(0, 3)
     expect((await call('save_frame', { frame_ids: frames }, bearer)).structuredContent).toEqual({
@@ -89,21 +86,21 @@ describe('a collection', () => {
       saved: [],
       already_saved: expect.arrayContaining(frames),
     })
-    const some = await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)
-    expect(some.structuredContent).toEqual({ removed: [frames[1]], not_saved: ['nope'] })
+    const some = await call('remove', { frame_ids: [frames[1], 'nope'] }, bearer)
+    expect(some.structuredContent).toEqual({ removed: [frames[1]], missing: ['nope'] })
     expect(some.text).toBe('Removed 1 save. 1 was not saved: nope.')
     expect((await call('list_saves', { limit: 1 }, bearer)).structuredContent.total).toBe(2)
   })
   test('ten agents that create one board at once make one', async () => {
     const { bearer } = await service.keyOf('pro')
-    const made = await Promise.all(Array.from({ length: 10 }, () => call('create_board', { name: 'Openings' }, bearer)))
+    const made = await Promise.all(Array.from({ length: 10 }, () => call('edit_board', { name: 'Openings' }, bearer)))
     expect(new Set(made.map((answer) => answer.structuredContent.board.id)).size).toBe(1)
     expect(made.filter((answer) => answer.structuredContent.created)).toHaveLength(1)
-    expect((await call('list_boards', {}, bearer)).structuredContent.boards).toHaveLength(1)
+    expect((await call('get_board', {}, bearer)).structuredContent.boards).toHaveLength(1)
   })
   test('a note with a line break stays within its line', async () => {
     const { bearer } = await service.keyOf('pro')
-    const { board } = (await call('create_board', { name: 'Notes' }, bearer)).structuredContent
+    const { board } = (await call('edit_board', { name: 'Notes' }, bearer)).structuredContent
     const frame = ids((await get('/api/frames')).frames)[0]
     await call('pin_frame', { board_id: board.id, frame_ids: [frame], note: 'look\nhere' }, bearer)
     const opened = await call('get_board', { board_id: board.id }, bearer)
@@ -131,7 +128,7 @@ describe('a board, as over HTTP', () => {
   }
 
   test('pins move, alone or together; pinning again with another note changes it and says so', async () => {
-    const { board } = (await call('create_board', { name: 'Order' }, bearer)).structuredContent
+    const { board } = (await call('edit_board', { name: 'Order' }, bearer)).structuredContent
     await call('pin_frame', { board_id: board.id, frame_ids: five.slice(0, 4), note: 'first' }, bearer)
     const pin = (args: object) => call('pin_frame', { board_id: board.id, ...args }, bearer)
     expect((await pin({ frame_ids: [five[3]], position: 0 })).text).toBe(
@@ -162,15 +159,15 @@ describe('a board, as over HTTP', () => {
       'board.frame_moved': 6,
       'board.frame_noted': 3,
     })
-    const gone = await call('unpin_frame', { board_id: board.id, frame_ids: [five[0], 'nope'] }, bearer)
+    const gone = await call('remove', { board_id: board.id, frame_ids: [five[0], 'nope'] }, bearer)
     expect([gone.text, gone.structuredContent]).toEqual([
       'Unpinned 1 frame. 1 was not on the board: nope.',
-      { unpinned: [five[0]], not_pinned: ['nope'] },
+      { removed: [five[0]], missing: ['nope'] },
     ])
   })
   test('is renamed, described, shared, and no longer shared; each repeat changes nothing', async () => {
-    const { board } = (await call('create_board', { name: 'Plans' }, bearer)).structuredContent
-    const update = (args: object) => call('update_board', { board_id: board.id, ...args }, bearer)
+    const { board } = (await call('edit_board', { name: 'Plans' }, bearer)).structuredContent
+    const update = (args: object) => call('edit_board', { board_id: board.id, ...args }, bearer)
     const changed = await update({ name: 'May', description: 'For the launch', share: 'new_link' })
     expect(changed.structuredContent).toMatchObject({
       board: { id: board.id, name: 'May', description: 'For the launch', shared: true },
@@ -184,11 +181,12 @@ describe('a board, as over HTTP', () => {
       description: 'For the launch',
     })
     expect((await update({ name: 'May', description: 'For the launch' })).text).toMatch(/^Nothing changed: board/)
-    expect((await update({ description: '', share: 'end' })).structuredContent).toMatchObject({
-      board: { shared: false },
-      changed: ['description', 'share'],
+    expect((await update({ description: '' })).structuredContent).toMatchObject({
+      board: { shared: true },
+      changed: ['description'],
     })
-    expect((await update({ share: 'end' })).structuredContent.changed).toEqual([])
+    for (const said of ['Its public link has ended', 'It had no public link'])
+      expect((await call('remove', { board_id: board.id, link: true }, bearer)).text).toMatch(`${said}: board`)
     expect((await fetch(url)).status).toBe(404)
     const half = await update({ name: 'Half', description: 'x'.repeat(2_001) })
     expect([half.isError, (await call('get_board', { board_id: 'May' }, bearer)).isError]).toEqual([true, undefined])
@@ -202,7 +200,7 @@ describe('a board, as over HTTP', () => {
     })
   })
   test('is exported with its credits, and deleted when asked twice', async () => {
-    const { board } = (await call('create_board', { name: 'Gone' }, bearer)).structuredContent
+    const { board } = (await call('edit_board', { name: 'Gone' }, bearer)).structuredContent
     await call('pin_frame', { board_id: 'Gone', frame_ids: five, note: 'kept' }, bearer)
     const file = await (
       await fetch(`${service.url}/api/boards/${board.id}/export?format=csv`, { headers: bearer })
@@ -211,23 +209,55 @@ describe('a board, as over HTTP', () => {
     expect(exported.text).toBe(file)
     const json = await call('export_board', { board_id: 'Gone', type: 'json' }, bearer)
     expect(JSON.parse(json.structuredContent.file)).toHaveLength(5)
-    const asked = await call('delete_board', { board_id: 'Gone' }, bearer)
+    const asked = await call('remove', { board_id: 'Gone' }, bearer)
     expect([asked.structuredContent.deleted, asked.text]).toEqual([false, expect.stringContaining('confirm: true')])
-    expect((await call('delete_board', { board_id: 'Gone', confirm: true }, bearer)).structuredContent.deleted).toBe(
-      true,
-    )
-    expect((await call('delete_board', { board_id: 'Gone', confirm: true }, bearer))._meta.code).toBe('not_found')
+    expect((await call('remove', { board_id: 'Gone', confirm: true }, bearer)).structuredContent.deleted).toBe(true)
+    expect((await call('remove', { board_id: 'Gone', confirm: true }, bearer))._meta.code).toBe('not_found')
   })
   test('is made a second time under one name only when asked for', async () => {
-    const first = await call('create_board', { name: 'Twins' }, bearer)
-    const same = await call('create_board', { name: 'Twins' }, bearer)
+    const first = await call('edit_board', { name: 'Twins' }, bearer)
+    const same = await call('edit_board', { name: 'Twins' }, bearer)
     expect(same.structuredContent).toMatchObject({ created: false, board: { id: first.structuredContent.board.id } })
-    expect((await call('create_board', { name: 'tWINS' }, bearer)).structuredContent).toEqual(same.structuredContent)
-    const second = await call('create_board', { name: 'Twins', another: true }, bearer)
+    expect((await call('edit_board', { name: 'tWINS' }, bearer)).structuredContent).toEqual(same.structuredContent)
+    const second = await call('edit_board', { name: 'Twins', another: true }, bearer)
     expect(second.structuredContent.created).toBe(true)
     expect(second.structuredContent.board.id).not.toBe(first.structuredContent.board.id)
-    const { text } = await call('delete_board', { board_id: 'Twins', confirm: true }, bearer)
+    const { text } = await call('remove', { board_id: 'Twins', confirm: true }, bearer)
     expect(text).toContain('2 boards have this name. Pass the id of one:')
     for (const { structuredContent } of [first, second]) expect(text).toContain(structuredContent.board.id)
+  })
+  test.each<[name: string, args: Record<string, unknown>, said: string]>([
+    ['edit_board', {}, 'Pass name to make a board, or board_id to change one.'],
+    ['edit_board', { board_id: 'Both' }, 'Pass name, description or share: what to change.'],
+    ['edit_board', { board_id: 'Both', name: 'x', another: true }, 'another makes a board, and board_id changes one'],
+    ['edit_board', { board_id: 'Both', share: 'end' }, 'share (got "end"): must be one of new_link'],
+    ['remove', {}, 'Pass frame_ids or board_id: what to remove.'],
+    ['remove', { confirm: true }, 'Pass frame_ids or board_id: what to remove.'],
+    ['remove', { board_id: 'Both', frame_ids: [], confirm: true }, 'frame_ids (got a list of 0)'],
+    ['remove', { board_id: 'Both', frame_ids: 'FRAME', confirm: true }, 'this one names frames and the board'],
+    ['remove', { board_id: 'Both', frame_ids: 'FRAME', link: true }, 'this one names frames and its link'],
+    ['remove', { board_id: 'Both', link: true, confirm: true }, 'this one names the board and its link'],
+  ])('%s %j has no meaning, and nothing is done', async (name, args, said) => {
+    const made = { name: 'Both', description: 'kept', share: 'new_link' }
+    const { url } = (await call('edit_board', made, bearer)).structuredContent
+    await call('pin_frame', { board_id: 'Both', frame_ids: five }, bearer)
+    const before = await call('get_board', { board_id: 'Both' }, bearer)
+    const given = JSON.parse(JSON.stringify(args).replace('FRAME', five[0]!))
+    const refused = await call(name, given, bearer)
+    expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining(said)])
+    expect((await call('get_board', { board_id: 'Both' }, bearer)).structuredContent).toEqual(before.structuredContent)
+    expect((await fetch(url)).status).toBe(200)
+  })
+  test.each([
+    ['unsave_frame', { frame_ids: ['x'] }, 'remove'],
+    ['delete_board', { board_id: 'Order', confirm: true }, 'remove'],
+    ['list_boards', {}, 'get_board'],
+    ['createBoard', { name: 'Never' }, 'edit_board'],
+    ['compare_films', { video_id: ['a', 'b'] }, 'describe_film'],
+    ['report', {}, 'usage_report'],
+  ])('%s %j is unknown, and the error names %s', async (name, args, now) => {
+    const { json } = await post(service.mcp, callOf(name, args), bearer)
+    expect(json.error).toMatchObject({ code: -32602, message: expect.stringContaining(`part of ${now} now`) })
+    expect((await call('get_board', {}, bearer)).text).not.toContain('Never')
   })
 })

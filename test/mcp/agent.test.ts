@@ -4,6 +4,7 @@ import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { LISTED } from './tool-library.ts'
 
 /** An agent's job over HTTP with the clients that agents are built on: no look at a schema, no second try. */
 
@@ -41,7 +42,7 @@ test.each<[string, Connect, string]>([
   const { client, at } = await connect(service.mcp, bearer)
   expect(at).toBe(version)
   // Output schemas are learned from the list.
-  expect(ListToolsResultSchema.parse(await client.listTools()).tools).toHaveLength(22)
+  expect(ListToolsResultSchema.parse(await client.listTools()).tools).toHaveLength(LISTED.length)
   const call = async (name: string, args: Record<string, unknown>) =>
     CallToolResultSchema.parse(await client.callTool({ name, arguments: args }))
   const asked = { query: 'headline', subject: ['text-card'], tone: ['dark'], kind: ['intro'] }

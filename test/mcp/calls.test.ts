@@ -149,7 +149,7 @@ test.each<[name: string, args: Record<string, unknown>, said: string]>([
   ['find_similar_frames', { frame_id: 'nope' }, 'No such frame'],
   ['get_video_frames', { video: 'nope' }, 'search_library'],
   ['describe_film', { video_id: 'nope' }, 'search_library'],
-  ['compare_films', { video_id: [] }, 'video_id'],
+  ['describe_film', { video_id: [] }, 'video_id'],
   ['find_films', { min: 'speed:3' }, 'no measure speed; measures are duration_sec, '],
   ['find_films', { min: 'fast' }, 'shot_median_sec:1.5'],
   ['find_films', { page: 2 }, 'page: this list has no numbered pages'],

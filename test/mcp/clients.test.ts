@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientConfigurations } from '../../src/web/connect-page.ts'
 import { openToolService, type ToolService } from './service.ts'
+import { LISTED } from './tool-library.ts'
 
 /** The address and header that each ready configuration gives its client, used as the client would use them. */
 
@@ -46,7 +47,7 @@ test('every ready configuration reaches the tools, with a key and without', asyn
   const { bearer } = await service.keyOf('pro')
   const key = bearer.authorization.replace('Bearer ', '')
   for (const [given, tools] of [
-    [key, 22],
+    [key, LISTED.length],
     [undefined, 6],
   ] as const) {
     const configurations = clientConfigurations(service.url, given)

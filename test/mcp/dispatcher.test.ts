@@ -86,8 +86,8 @@ test('a store that is away is told as a result, also where only the version was 
 })
 
 test.each([
-  ['create_board', { name: 'Openings', another: true }, 'Check first, because a repeat acts again.'],
-  ['update_board', { board_id: 'Openings', share: 'new_link' }, 'Check first, because a repeat acts again.'],
+  ['edit_board', { name: 'Openings', another: true }, 'Check first, because a repeat acts again.'],
+  ['edit_board', { board_id: 'Openings', share: 'new_link' }, 'Check first, because a repeat acts again.'],
   ['save_frame', { frame_ids: ['some-0'] }, 'Repeating the call is safe.'],
 ])('past its deadline %s says what a repeat does', async (name, args, said) => {
   const never = { run: () => new Promise<never>(() => undefined) }

@@ -60,8 +60,8 @@ test('find_films sorts by a measure, with bounds, or finds those built like one'
   expect(like.text).toMatch(/nearest first\n.*away; /)
 })
 
-test('compare_films sets films side by side', async () => {
-  const { text, structuredContent } = await call('compare_films', { video_id: [long, calm] })
+test('describe_film sets two films side by side', async () => {
+  const { text, structuredContent } = await call('describe_film', { video_id: [long, calm] })
   expect(structuredContent.films).toHaveLength(2)
   expect(text).toMatch(/held picture: 20 % \| 90 %/)
 })

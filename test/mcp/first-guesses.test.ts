@@ -122,9 +122,7 @@ describe('frames', () => {
       [{ frames: [`${page}?utm_source=x`] }, [two!.id]],
     ] as [Record<string, unknown>, string[]][]) {
       expect((await works('save_frame', args, bearer)).structuredContent.saved, JSON.stringify(args)).toEqual(expected)
-      expect((await works('unsave_frame', args, bearer)).structuredContent.removed.toSorted()).toEqual(
-        expected.toSorted(),
-      )
+      expect((await works('remove', args, bearer)).structuredContent.removed.toSorted()).toEqual(expected.toSorted())
     }
   })
   test('a list of one is taken where one is due, and of several each is asked for by itself', async () => {
@@ -163,7 +161,7 @@ describe('frames', () => {
 describe('a board', () => {
   test('is named by its id, or by its name where only one has it', async () => {
     const { bearer } = await service.keyOf('pro')
-    const { board } = (await works('create_board', { title: 'Dark openings' }, bearer)).structuredContent
+    const { board } = (await works('edit_board', { title: 'Dark openings' }, bearer)).structuredContent
     for (const args of [
       { board_id: board.id, frame_ids: frames[0]!.id },
       { board: 'Dark openings', frame_id: frames[1]!.image_url },
@@ -172,7 +170,7 @@ describe('a board', () => {
       await works('pin_frame', args, bearer)
     const opened = await works('get_board', { name: 'Dark openings' }, bearer)
     expect(ids(opened.structuredContent.frames)).toEqual(ids(frames.slice(0, 3)))
-    await works('unpin_frame', { board_id: 'Dark openings', id: frames[1]!.id }, bearer)
+    await works('remove', { board_id: 'Dark openings', id: frames[1]!.id }, bearer)
     const none = await call('get_board', { board_id: 'Bright openings' }, bearer)
     expect([none._meta.code, none.text]).toEqual(['not_found', expect.stringContaining('"Bright openings"')])
   })

@@ -4,6 +4,7 @@ import { delimiter, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { useFolder } from '../support/folder.ts'
 import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { LISTED } from './tool-library.ts'
 
 /** The protocol's own conformance suite and inspector, as a stranger would run them against the service. */
 
@@ -108,7 +109,7 @@ describe('the inspector', () => {
   test.each([
     ['legacy', 6],
     ['modern', 6],
-    ['account', 22],
+    ['account', LISTED.length],
   ])('finds nothing to say about the tools: %s', async (era, tools) => {
     const { bearer } = await service.keyOf('pro')
     const key = ['--header', `Authorization: ${bearer.authorization}`, '--stored-auth-only']

@@ -38,12 +38,12 @@ test('what was saved, with titles and pictures', async () => {
   const { bearer } = await service.keyOf('pro')
   const [first, second] = (await get('/api/frames?subject=logo')).frames
   await call('save_frame', { frame_ids: [first.id, second.id] }, bearer)
-  await call('create_board', { name: 'B' }, bearer)
+  await call('edit_board', { name: 'B' }, bearer)
   await call('pin_frame', { board_id: 'B', frame_ids: first.id }, bearer)
   await recount()
   const { title, author } = first.video
   const figures = { saves: 1, unsaves: 0, pins: 1, unpins: 0 }
-  const report = await call('report', { of: 'saves', by: 'frame', from: today, to: today }, operator)
+  const report = await call('usage_report', { of: 'saves', by: 'frame', from: today, to: today }, operator)
   expect(report.structuredContent.rows[0]).toEqual({
     key: first.id,
     ...figures,
@@ -57,7 +57,7 @@ test('what was saved, with titles and pictures', async () => {
     ['brand', { key: author, title: author, author, image_url: expect.stringContaining('/media/') }],
     ['technique', { key: 'logo-reveal', author: null, image_url: expect.stringContaining('/media/') }],
   ] as const) {
-    const { rows } = (await call('report', { by }, operator)).structuredContent
+    const { rows } = (await call('usage_report', { by }, operator)).structuredContent
     expect(rows[0], by).toMatchObject(named)
     expect(rows).toEqual((await figuresOf(`saves?by=${by}`)).rows)
   }
@@ -81,7 +81,7 @@ test('searches by who asks, with the weak answers and the empty ones', async () 
   })
   await recount()
   const rows = async (by: string) =>
-    (await call('report', { of: 'searches', by, from: today }, operator)).structuredContent
+    (await call('usage_report', { of: 'searches', by, from: today }, operator)).structuredContent
   expect((await rows('asker')).rows).toEqual([
     { key: 'programs', searches: 4, unanswered: 1, weak: 1 },
     { key: 'agents', searches: 2, unanswered: 0, weak: 1 },
@@ -99,13 +99,13 @@ test('searches by who asks, with the weak answers and the empty ones', async () 
 
 test('is for operators, and says how each figure is split', async () => {
   const names = (await library.listed(operator)).map(({ name }) => name)
-  expect(names).toEqual([...OPEN, ...FILMS, 'report'])
+  expect(names).toEqual([...OPEN, ...FILMS, 'usage_report'])
   const { bearer } = await service.keyOf('pro')
-  expect((await call('report', {}, bearer))._meta.code).toBe('forbidden')
-  const refused = await call('report', { of: 'model', by: 'frame' }, operator)
+  expect((await call('usage_report', {}, bearer))._meta.code).toBe('forbidden')
+  const refused = await call('usage_report', { of: 'model', by: 'frame' }, operator)
   expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('by: model are split by day, model.')])
   for (const figures of ['activity', 'videos', 'stages', 'model'])
-    expect((await call('report', { of: figures }, operator)).isError, figures).toBeUndefined()
+    expect((await call('usage_report', { of: figures }, operator)).isError, figures).toBeUndefined()
 })
 
 test('what strangers searched for stays within its quotation', async () => {
@@ -114,9 +114,9 @@ test('what strangers searched for stays within its quotation', async () => {
   await expect
     .poll(async () => {
       await recount()
-      return (await call('report', { of: 'searches', by: 'term' }, operator)).text
+      return (await call('usage_report', { of: 'searches', by: 'term' }, operator)).text
     })
     .toContain('hijack')
-  const { text } = await call('report', { of: 'searches', by: 'term' }, operator)
+  const { text } = await call('usage_report', { of: 'searches', by: 'term' }, operator)
   expect(text.replace(/"[^"\n]*"/g, '')).not.toContain('hijack')
 })

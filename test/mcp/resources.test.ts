@@ -81,7 +81,7 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
     await using stranger = await connect(era, other.bearer)
     expect((await stranger.listResources()).resources.map(({ uri }) => uri)).toEqual(SKILLS)
     const uri = `board://${own.boardId}`
-    expect((await faultOf(stranger.readResource({ uri }))).message).toContain('list_boards names yours')
+    expect((await faultOf(stranger.readResource({ uri }))).message).toContain('get_board names yours')
     await using anonymous = await connect(era)
     expect((await faultOf(anonymous.readResource({ uri }))).message).toMatch(
       /needs an API key .* boards:read at http.*keys\.$/,

@@ -11,20 +11,10 @@ export const OPEN = [
   'list_techniques',
 ]
 /** For any key. */
-export const FILMS = ['describe_film', 'compare_films', 'find_films', 'find_sequences', 'frame_pictures']
-export const ACCOUNT = [
-  'list_saves',
-  'save_frame',
-  'unsave_frame',
-  'list_boards',
-  'get_board',
-  'create_board',
-  'update_board',
-  'delete_board',
-  'export_board',
-  'pin_frame',
-  'unpin_frame',
-]
+export const FILMS = ['describe_film', 'film_brief', 'find_films', 'find_sequences']
+export const ACCOUNT = ['list_saves', 'save_frame', 'get_board', 'edit_board', 'export_board', 'pin_frame', 'remove']
+/** What a member with a Pro key is listed. */
+export const LISTED = [...OPEN, ...FILMS, ...ACCOUNT]
 
 export const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
 

@@ -60,9 +60,9 @@ test('the protocol’s client signs a person in, saves to a board, and finds it 
   await transport.finishAuth(back.searchParams)
   const signedIn = new Client({ name: 'studio', version: '1' })
   await signedIn.connect(new StreamableHTTPClientTransport(new URL(service.mcp), { authProvider: app }))
-  const made = await signedIn.callTool({ name: 'create_board', arguments: { name: 'Openings' } })
+  const made = await signedIn.callTool({ name: 'edit_board', arguments: { name: 'Openings' } })
   expect(made.isError).toBeFalsy()
-  const boards = await signedIn.callTool({ name: 'list_boards', arguments: {} })
+  const boards = await signedIn.callTool({ name: 'get_board', arguments: {} })
   expect(JSON.stringify(boards.content)).toContain('Openings')
   await signedIn.close()
 })
@@ -301,6 +301,11 @@ describe('a person', () => {
   test('decides what the app may do; it is told the scope that is missing', async () => {
     const { tokens } = await letIn(service, person, { scopes: ['boards:read'] })
     expect((await callTool(service, tokens.access_token)).status).toBe(200)
+    // Of a tool with two scopes the arguments say which.
+    const { tokens: boards } = await letIn(service, person, { scopes: ['boards:write'] })
+    const unsave = await callTool(service, boards.access_token, 'remove', { frame_ids: ['x'] })
+    expect([unsave.status, unsave.challenge]).toEqual([403, expect.stringContaining('scope="saves:write"')])
+    expect((await callTool(service, boards.access_token, 'remove', { board_id: 'x' })).status).toBe(200)
     const refused = await callTool(service, tokens.access_token, 'list_saves')
     expect(refused.status).toBe(403)
     expect(refused.challenge).toMatch(/error="insufficient_scope", scope="saves:read", resource_metadata="http/)

@@ -176,7 +176,7 @@ export async function letIn(service: SignInService, person: Person, options: { s
 export async function callTool(
   service: SignInService,
   token: string | undefined,
-  name = 'list_boards',
+  name = 'get_board',
   args: object = {},
 ) {
   return callMethod(service, token, 'tools/call', { name, arguments: args })

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
 import { listGrants } from '../../src/library/accounts/grants.ts'
+import { LISTED } from '../mcp/tool-library.ts'
 import { asking, callTool, letIn, openSignInService, type Person, post, type SignInService } from './support.ts'
 
 /** What codes and tokens open, and when they stop. */
@@ -215,7 +216,7 @@ describe('the signed-in door', () => {
       result: { nextCursor?: string; tools: { name: string; description: string; securitySchemes: unknown }[] }
     }
     expect(result.nextCursor).toBeUndefined()
-    expect(result.tools).toHaveLength(22)
+    expect(result.tools).toHaveLength(LISTED.length)
     expect(result.tools.every(({ description }) => description.length <= 2_048)).toBe(true)
     expect(result.tools.find(({ name }) => name === 'save_frame')?.securitySchemes ?? []).toEqual([
       { type: 'oauth2', scopes: ['saves:write'] },

@@ -153,11 +153,11 @@ async function takePictures(ids) {
     }
   }
   if (!serverResources) throw new Error('This chat lets no pictures through.')
-  const [id, ...left] = ids
-  const { contents } = await ask('resources/read', { uri: `frame://${id}` })
-  const picture = contents.find(({ blob }) => blob)
-  if (picture) pictures.set(id, `data:${picture.mimeType};base64,${picture.blob}`)
-  return left
+  for (const { contents } of await Promise.all(ids.map((id) => ask('resources/read', { uri: `frame://${id}` })))) {
+    const picture = contents.find(({ blob }) => blob)
+    if (picture) pictures.set(picture.uri.slice('frame://'.length), `data:${picture.mimeType};base64,${picture.blob}`)
+  }
+  return []
 }
 let isWithoutKey = false
 
@@ -221,7 +221,7 @@ $('save').addEventListener('click', (event) =>
 
 $('pin').addEventListener('click', (event) =>
   act(event.target, async () => {
-    const { structuredContent: found } = await callTool('list_boards', { limit: 100 })
+    const { structuredContent: found } = await callTool('get_board', { limit: 100 })
     const choices = [...found.boards.map(({ id, name }) => new Option(name, id)), new Option('A new board …', '')]
     $('board').replaceChildren(...choices)
     $('boards').hidden = false
@@ -245,7 +245,7 @@ $('pin-now').addEventListener('click', (event) =>
       $('name').focus()
       return 'The new board needs a name.'
     }
-    const board = chosen || (await callTool('create_board', { name })).structuredContent.board.id
+    const board = chosen || (await callTool('edit_board', { name })).structuredContent.board.id
     const answer = firstLine(await callTool('pin_frame', { board_id: board, frame_ids: [id] }))
     $('boards').hidden = true
     $('pin').focus()

@@ -1,13 +1,11 @@
 import { z } from 'zod'
-import { inTransactionOf } from '../../db/client.ts'
+import { inTransactionOf, type Tx } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { refusalOf } from '../../library/accounts/key-checks.ts'
-import { shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
+import { shareBoard } from '../../library/collections/board-settings.ts'
 import {
   type Board,
   countBoards,
   createBoard,
-  deleteBoard,
   ensureBoard,
   findBoardIds,
   listBoards,
@@ -16,11 +14,13 @@ import {
   MAX_BOARD_NAME,
   updateBoard,
 } from '../../library/collections/boards.ts'
+import { boardBrief } from '../../views/brief.ts'
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
+import { plural, quote } from '../../views/short-text.ts'
 import { readCursor, toCursor } from '../arguments.ts'
-import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
-import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolApp, type ToolContext } from '../tool.ts'
+import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
+import { ADDS, defineTool, READS, type Tool, type ToolApp, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
 import { accountOf, presentRows, rightsOf, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './library.ts'
@@ -47,174 +47,137 @@ export async function boardAt(
 ): Promise<{ accountId: string; boardId: string }> {
   const accountId = accountOf(context)
   const [boardId, ...more] = await findBoardIds(db, { accountId, idOrName: given })
-  if (boardId === undefined)
-    throw notFound(`board: ${quote(given, 60)}. list_boards names yours, create_board makes one`)
+  if (boardId === undefined) throw notFound(`board: ${quote(given, 60)}. get_board names yours, edit_board makes one`)
   if (more.length === 0) return { accountId, boardId }
   const ids = [boardId, ...more].slice(0, 5).join(', ')
   throw invalid('board_id', `board_id: ${more.length + 1} boards have this name. Pass the id of one: ${ids}.`)
 }
 
 export function boardTools(deps: ToolApp): Tool[] {
-  return [
-    listBoardsTool(deps),
-    getBoard(deps),
-    createBoardTool(deps),
-    updateBoardTool(deps),
-    deleteBoardTool(deps),
-    exportBoard(deps),
-  ]
-}
-
-function listBoardsTool({ db }: ToolApp): Tool {
-  return defineTool({
-    name: 'list_boards',
-    title: 'List your boards',
-    description: 'Boards of this account with their frame counts, newest first.',
-    annotations: READS,
-    ...rightsOf('listBoards'),
-    input: z.strictObject({ limit: limitArgument(50, 100), cursor: cursorArgument }),
-    output: z.object({ boards: z.array(BoardSummary), total: z.number(), next_cursor: z.string().nullable() }),
-    async run(args, context) {
-      const accountId = accountOf(context)
-      const [{ boards, next }, total] = await Promise.all([
-        withCursorNamed(args.cursor, listBoards(db, accountId, { limit: args.limit, after: args.cursor })),
-        countBoards(db, accountId),
-      ])
-      const heading = total === 0 ? 'No boards. create_board makes one.' : `${plural(total, 'board')}${moreWith(next)}`
-      return {
-        text: [heading, ...boards.map(boardLine)].join('\n'),
-        structured: { boards: boards.map(toSummary), total, next_cursor: next },
-      }
-    },
-  })
+  return [getBoard(deps), editBoard(deps), exportBoard(deps)]
 }
 
 function getBoard(deps: ToolApp): Tool {
   return defineTool({
     name: 'get_board',
-    title: 'Open a board',
-    description: 'A board’s frames in their order, with the note of each.',
+    title: 'Open a board, or list yours',
+    description: 'A board’s frames in their order, with the note of each. Without board_id: your boards, newest first.',
     annotations: READS,
-    ...rightsOf('getBoard'),
+    ...rightsOf('listBoards'),
+    raises: ({ board_id }) => board_id !== undefined && 'search',
     inGallery: true,
-    input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
+    input: z.strictObject({
+      board_id: boardIdArgument.optional(),
+      limit: limitArgument(40, 100),
+      cursor: cursorArgument,
+    }),
     output: z.object({
-      board: BoardSummary,
-      frames: z.array(CompactFrame.extend({ note: z.string().nullable(), pinned_at: z.string() })),
-      videos: VideoNames,
+      boards: z.array(BoardSummary).optional(),
+      board: BoardSummary.optional(),
+      frames: z.array(CompactFrame.extend({ note: z.string().nullable(), pinned_at: z.string() })).optional(),
+      videos: VideoNames.optional(),
       total: z.number(),
       next_cursor: z.string().nullable(),
     }),
-    async run(args, context) {
-      const { page } = readCursor('get_board', args, args.cursor)
-      const skip = (page - 1) * args.limit
-      const at = await boardAt(deps, args.board_id, context)
-      const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })
-      const next = more === null ? null : toCursor('get_board', args, page + 1)
-      const { shown, text, links, videos } = await presentRows(deps, pins, boardLine(board) + moreWith(next))
-      const frames = shown.map(({ row, frame }) => ({
-        ...toCompactFrame(frame, deps.publicUrl),
-        note: row.note,
-        pinned_at: row.pinnedAt.toISOString(),
-      }))
-      return {
-        text,
-        links,
-        structured: { board: toSummary(board), frames, videos, total: board.itemCount, next_cursor: next },
-      }
-    },
+    run: ({ board_id, ...page }, context) =>
+      board_id === undefined ? listOwn(deps, page, context) : openBoard(deps, { ...page, board_id }, context),
   })
 }
 
-function createBoardTool({ db }: ToolApp): Tool {
-  return defineTool({
-    name: 'create_board',
-    title: 'Create a board',
-    description:
-      'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
-      'with another: true it makes a second.',
-    annotations: { ...ADDS, idempotentHint: false },
-    ...rightsOf('createBoard'),
-    input: z.strictObject({ name: boardName, another: flagArgument() }),
-    output: z.object({ board: BoardSummary, created: z.boolean() }),
-    async run({ name, another }, context) {
-      const wanted = { accountId: accountOf(context), name }
-      const { board, created } = another
-        ? { board: await createBoard(db, wanted), created: true }
-        : await ensureBoard(db, wanted)
-      return {
-        text: created
-          ? `Created ${boardLine(board)}`
-          : `Already exists: ${boardLine(board)}. another: true makes a second one of this name.`,
-        structured: { board: toSummary(board), created },
-      }
-    },
-  })
+type Page = { limit: number; cursor?: string | undefined }
+
+async function listOwn({ db }: ToolApp, { limit, cursor }: Page, context: ToolContext) {
+  const accountId = accountOf(context)
+  const [{ boards, next }, total] = await Promise.all([
+    withCursorNamed(cursor, listBoards(db, accountId, { limit, after: cursor })),
+    countBoards(db, accountId),
+  ])
+  const heading = total === 0 ? 'No boards. edit_board makes one.' : `${plural(total, 'board')}${moreWith(next)}`
+  return {
+    text: [heading, ...boards.map(boardLine)].join('\n'),
+    structured: { boards: boards.map(toSummary), total, next_cursor: next },
+  }
 }
 
-function updateBoardTool(deps: ToolApp): Tool {
+async function openBoard(deps: ToolApp, args: Page & { board_id: string }, context: ToolContext) {
+  const { page } = readCursor('get_board', args, args.cursor)
+  const skip = (page - 1) * args.limit
+  const at = await boardAt(deps, args.board_id, context)
+  const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })
+  const next = more === null ? null : toCursor('get_board', args, page + 1)
+  const { shown, text, links, videos } = await presentRows(deps, pins, boardLine(board) + moreWith(next))
+  const frames = shown.map(({ row, frame }) => ({
+    ...toCompactFrame(frame, deps.publicUrl),
+    note: row.note,
+    pinned_at: row.pinnedAt.toISOString(),
+  }))
+  return {
+    text,
+    links,
+    structured: { board: toSummary(board), frames, videos, total: board.itemCount, next_cursor: next },
+  }
+}
+
+function editBoard(deps: ToolApp): Tool {
   const { db, publicUrl } = deps
   return defineTool({
-    name: 'update_board',
-    title: 'Rename, describe or share a board',
-    description: 'Change a board. share: new_link makes its public link, and an earlier one ends; end ends it.',
+    name: 'edit_board',
+    title: 'Make, rename, describe or share a board',
+    description:
+      'Without board_id: the board of this name, made if there is none; another: true makes a second one. ' +
+      'With board_id: name renames it. description and share change either. share: new_link makes its public link, ' +
+      'and an earlier one ends.',
     annotations: { ...ADDS, idempotentHint: false },
     ...rightsOf('renameBoard'),
-    // Ending a share takes back. The rest asks for the plan itself.
-    allowLapsedPlan: true,
     input: z.strictObject({
-      board_id: boardIdArgument,
+      board_id: boardIdArgument.optional(),
       name: boardName.optional(),
       description: z.string().max(MAX_BOARD_DESCRIPTION).optional().describe('Empty removes it'),
-      share: z.enum(['new_link', 'end']).optional(),
+      share: z.enum(['new_link']).optional(),
+      another: flagArgument(),
     }),
-    output: z.object({ board: BoardSummary, changed: z.array(z.string()), url: z.string().optional() }),
-    async run({ board_id, share, ...changes }, context) {
-      const isChange = Object.keys(changes).length > 0
-      if (!isChange && share === undefined) throw invalid('name', 'Pass name, description or share: what to change.')
-      const refused = isChange || share === 'new_link' ? refusalOf(context.caller!, 'boards:write') : undefined
-      if (refused) throw refused
-      const at = await boardAt(deps, board_id, context)
-      return inTransactionOf(at.accountId, db, async (tx) => {
-        const { board, changed: done } = await updateBoard(tx, { ...at, ...changes })
-        const changed: string[] = [...done]
-        const wasShared = board.sharedAt !== null
-        if (share === 'end' && wasShared) changed.push('share')
-        if (share === 'end') await unshareBoard(tx, at)
-        const link = share === 'new_link' ? await shareBoard(tx, at) : undefined
+    output: z.object({
+      board: BoardSummary,
+      created: z.boolean(),
+      changed: z.array(z.string()),
+      url: z.string().optional(),
+    }),
+    async run({ board_id, name, description, share, another }, context) {
+      if (board_id === undefined && name === undefined)
+        throw invalid('name', 'Pass name to make a board, or board_id to change one.')
+      if (board_id !== undefined && another)
+        throw invalid('another', 'another makes a board, and board_id changes one: pass one of them.')
+      if (board_id !== undefined && [name, description, share].every((value) => value === undefined))
+        throw invalid('name', 'Pass name, description or share: what to change.')
+      const accountId = accountOf(context)
+      const at = board_id === undefined ? undefined : await boardAt(deps, board_id, context)
+      return inTransactionOf(accountId, db, async (tx) => {
+        const { boardId, created } = at
+          ? { ...at, created: false }
+          : await boardNamed(tx, { accountId, name: name! }, another)
+        const own = { accountId, boardId }
+        const { board, changed } = await updateBoard(tx, { ...own, name: at && name, description })
+        const link = share && (await shareBoard(tx, own))
         const url = link && `${publicUrl}/shared/${link.token}`
-        const shown = { ...toSummary(board), shared: share === undefined ? wasShared : share === 'new_link' }
+        const did = created ? 'Created' : `Changed ${changed.join(', ')}:`
+        const isDone = created || changed.length > 0
+        const was = at ? 'was so already' : 'is there already; another: true makes a second one of this name'
         const lines = [
-          changed.length > 0 ? `Changed ${changed.join(', ')}: ${boardLine(board)}` : '',
-          url ? `Everyone with this link sees it. The board’s page shows it again: ${url}` : '',
-          changed.length === 0 && !url ? `Nothing changed: ${boardLine(board)} was so already.` : '',
+          ...(isDone ? [`${did} ${boardLine(board)}`] : []),
+          ...(isDone || url ? [] : [`Nothing changed: ${boardLine(board)} ${was}.`]),
+          ...(url ? [`Everyone with this link sees it. The board’s page shows it again: ${url}`] : []),
         ]
-        return { text: lines.filter(Boolean).join('\n'), structured: { board: shown, changed, url } }
+        const shown = { ...toSummary(board), shared: board.sharedAt !== null || url !== undefined }
+        return { text: lines.join('\n'), structured: { board: shown, created, changed, url } }
       })
     },
   })
 }
 
-function deleteBoardTool(deps: ToolApp): Tool {
-  return defineTool({
-    name: 'delete_board',
-    title: 'Delete a board',
-    description:
-      'Delete a board with its pins and notes, permanently. Without confirm it only says what would be deleted.',
-    annotations: REMOVES,
-    ...rightsOf('deleteBoard'),
-    input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
-    output: z.object({ board: BoardSummary, deleted: z.boolean() }),
-    async run({ board_id, confirm = false }, context) {
-      const at = await boardAt(deps, board_id, context)
-      const { board } = await loadBoard(deps.db, at, { limit: 0 })
-      if (confirm) await deleteBoard(deps.db, at)
-      const text = confirm
-        ? `Deleted ${boardLine(board)}.`
-        : `Not deleted: ${boardLine(board)}. Call delete_board again with confirm: true if its owner wants that.`
-      return { text, structured: { board: toSummary(board), deleted: confirm } }
-    },
-  })
+async function boardNamed(tx: Tx, wanted: { accountId: string; name: string }, another: boolean) {
+  if (another) return { boardId: (await createBoard(tx, wanted)).id, created: true }
+  const { board, created } = await ensureBoard(tx, wanted)
+  return { boardId: board.id, created }
 }
 
 /** Longer files are not put into the context of a model. */
@@ -224,14 +187,18 @@ function exportBoard(deps: ToolApp): Tool {
   return defineTool({
     name: 'export_board',
     title: 'Export a board',
-    description: 'A board as a file with the credit of every frame.',
+    description: 'A board as a file with the credit of every frame, or as a storyboard to build from.',
     annotations: READS,
     ...rightsOf('exportBoard'),
-    input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json']).default('csv') }),
+    input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json', 'storyboard']).default('csv') }),
     output: z.object({ board: BoardSummary, file: z.string() }),
     async run({ board_id, type }, context) {
       const at = await boardAt(deps, board_id, context)
       const { board, pins } = await loadBoard(deps.db, at, { limit: MAX_FILE / 100 })
+      if (type === 'storyboard') {
+        const { page } = await boardBrief(deps, { board, pins })
+        return { text: page, structured: { board: toSummary(board), file: page } }
+      }
       const rows = (await toPinnedFrames(deps, pins)).map(toExportRow)
       const file = type === 'csv' ? CSV_HEAD.slice(1) + toCsvLines(rows) : JSON.stringify(rows)
       if (pins.length < board.itemCount || file.length > MAX_FILE)
@@ -257,6 +224,6 @@ function toSummary(board: Board): z.infer<typeof BoardSummary> {
   }
 }
 
-function boardLine({ id, name, itemCount }: Board): string {
+export function boardLine({ id, name, itemCount }: Board): string {
   return `board ${id} ${quote(name, 120)} (${plural(itemCount, 'frame')})`
 }

@@ -4,8 +4,9 @@ import { AppError, invalid } from '../../errors.ts'
 import { priceOf } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
+import { plural } from '../../views/short-text.ts'
 import { isPageCursor } from '../arguments.ts'
-import { frameLines, plural, toLink, videosOf } from '../present.ts'
+import { frameLines, toLink, videosOf } from '../present.ts'
 import type { Tool, ToolApp, ToolContext } from '../tool.ts'
 import { frameIds } from '../values.ts'
 
@@ -22,14 +23,6 @@ export function rightsOf(id: string): Pick<Tool, 'scope' | 'allowLapsedPlan' | '
 export const frameIdsArgument = frameIds(MOST_ITEMS).describe('Ids or image URLs')
 
 export const frameIdList = z.array(z.string())
-
-/** What was removed, and what was never there. */
-export function removalText(done: string, missing: readonly string[], why: string): string {
-  const named = missing.slice(0, 5).join(', ')
-  return missing.length === 0
-    ? done
-    : `${done} ${missing.length} ${missing.length === 1 ? 'was' : 'were'} ${why}: ${named}.`
-}
 
 export function accountOf({ caller }: ToolContext): string {
   if (!caller) throw new Error('an account tool ran without a caller')

@@ -3,16 +3,18 @@ import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparis
 import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
+import { Brief, filmBrief, filmLines } from '../../views/brief.ts'
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
-import { clip, clock, moreWith, plural, quote } from '../present.ts'
+import { clip, clock, plural, quote } from '../../views/short-text.ts'
+import { moreWith } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
 import { spellBrands, videoIdOf, videoReference } from './library.ts'
 
 export function filmTools(deps: ToolApp): Tool[] {
-  return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
+  return [describeFilm(deps), filmBriefTool(deps), findFilmsTool(deps)]
 }
 
 const reads = { annotations: READS, price: 'search', scope: 'any', cacheable: true } as const
@@ -26,66 +28,41 @@ function describeFilm(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
     name: 'describe_film',
-    title: 'Describe a film',
-    description: 'How one video is built: parts with times, pace, motion, text, what is unusual.',
-    input: z.strictObject({ video_id: videoReference().describe('Id or URL'), format: formatArgument }),
-    output: Film.omit({ curves: true, standing: true }),
+    title: 'Describe a film, or compare some',
+    description:
+      'How one video is built: parts with times, pace, motion, text, what is unusual. ' +
+      'Of two to six: what they differ in most.',
+    input: z.strictObject({ video_id: severalOf(videoReference(), 6).describe('Ids or URLs'), format: formatArgument }),
+    output: Film.omit({ curves: true, standing: true })
+      .partial()
+      .extend({
+        films: z.array(FilmRef).optional(),
+        differences: z.array(z.object({ measure: z.string(), apart: z.number() })).optional(),
+      }),
     async run(args) {
-      const { video, frames, film } = await readFilm(deps, await videoIdOf(deps, args.video_id))
-      const { curves, standing: _, ...told } = film
+      const ids = new Set(await Promise.all(args.video_id.map((given) => videoIdOf(deps, given))))
+      if (ids.size > 1) return compare(deps, [...ids])
+      const { video, frames, film } = await readFilm(deps, [...ids][0]!)
+      const { curves: _, standing: __, ...told } = film
       const structured = { ...told, structure: told.structure.slice(0, MOST_PARTS) }
-      return { text: describe(video, frames, { ...told, curves }).join('\n'), structured }
+      return { text: describe(video, frames, film).join('\n'), structured }
     },
   })
 }
 
 const number = (value: number): string => String(shortNumber(value))
-const percent = (share: number): string => `${Math.round(share * 100)} %`
 
-function describe(video: VideoDocument, frames: readonly FrameDocument[], film: Omit<PublicFilm, 'standing'>) {
+function describe(video: VideoDocument, frames: readonly FrameDocument[], film: PublicFilm) {
   const { title, author, source_url } = video
-  const { measures, transitions, shares, text, unusual, missing } = film
+  const { measures } = film
   const by = author ? ` by ${quote(author, 80)}` : ''
-  const told = (name: MeasureName) => (measures[name] === null ? '?' : number(measures[name]))
-  const share = (name: MeasureName) => (measures[name] === null ? '?' : percent(measures[name]))
-  const reasons = [...new Set(Object.values(missing))]
   return [
     `${quote(title, 160)}${by}, ${clock(measures.duration_sec ?? 0)}, ${plural(measures.shots ?? 0, 'shot')}` +
       `${source_url ? ` ${clip(source_url, 200)}` : ''}`,
-    `Pace: ${told('shots_a_minute')} shots a minute${thirds(film)}. Shot: median ${told('shot_median_sec')} s.`,
-    `Ways from shot to shot: ${transitions.map(toWays).join(', ') || 'none'}.`,
-    `Held picture ${share('held_share')} of the time. Motion ${told('motion')} levels a second.`,
-    `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
-    `Sound ${told('loudness')} LUFS, silent ${share('silence_share')} of the time.`,
-    `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
-    `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
-    unusual.length > 0
-      ? `Unusual here: ${unusual.join('; ')}.`
-      : 'Nothing is unusual here, or too few films are known.',
-    ...(reasons.length > 0 ? [`? is unknown: ${reasons.join(' ')}`] : []),
+    ...filmLines(film),
     'Parts:',
     ...parts(film, frames),
   ]
-}
-
-const toWays = ({ kind, count, median_sec }: PublicFilm['transitions'][number]): string =>
-  `${plural(count, kind)}${median_sec > 0 ? ` of ${number(median_sec)} s` : ''}`
-
-/** The pace of the thirds of a film, where it has some. */
-function thirds({ curves, measures }: Pick<PublicFilm, 'curves' | 'measures'>): string {
-  if (!curves.pace || (measures.shots ?? 0) < 6) return ''
-  const { pace } = curves
-  const third = (n: number) => pace.slice(Math.round((n * pace.length) / 3), Math.round(((n + 1) * pace.length) / 3))
-  const aMinute = (part: readonly number[]) => number((60 * part.reduce((sum, one) => sum + one, 0)) / part.length)
-  return ` (its thirds ${[0, 1, 2].map((n) => aMinute(third(n))).join(', ')})`
-}
-
-function tooFast({ too_fast }: PublicFilm['text']): string {
-  if (too_fast.length === 0) return ''
-  const cards = too_fast
-    .slice(0, 4)
-    .map(({ t_sec, per_second, frame_id }) => `${clock(t_sec)} ${number(per_second)}/s ${frame_id}`)
-  return ` Too fast to read: ${cards.join(', ')}${too_fast.length > 4 ? `, and ${too_fast.length - 4} more` : ''}.`
 }
 
 function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly FrameDocument[]): string[] {
@@ -98,35 +75,34 @@ function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly Fr
   return more > 0 ? [...lines, `and ${more} more: get_video_frames has all frames`] : lines
 }
 
-function compareFilms(deps: ToolApp): Tool {
+function filmBriefTool(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
-    name: 'compare_films',
-    title: 'Compare films',
-    description: 'What two to six videos differ in most, and share.',
-    input: z.strictObject({ video_id: severalOf(videoReference(), 6), format: formatArgument }),
-    output: z.object({
-      films: z.array(FilmRef),
-      differences: z.array(z.object({ measure: z.string(), apart: z.number() })),
-    }),
+    name: 'film_brief',
+    title: 'Brief of a film',
+    description:
+      'A page to build a film like this one from: beats with seconds, what is seen and said, ways in and out, ' +
+      'colours, what to take, pictures.',
+    input: z.strictObject({ video_id: videoReference().describe('Id or URL'), format: formatArgument }),
+    output: Brief,
     async run(args) {
-      const ids = new Set(await Promise.all(args.video_id.map((given) => videoIdOf(deps, given))))
-      const films = await requireFilms(deps, [...ids])
-      const differences = differencesOf(films, await deps.films.all()).map(({ name, apart }) => ({
-        measure: name,
-        apart,
-      }))
-      const line = (name: MeasureName) =>
-        `${measureOf(name).label}: ${films.map((film) => shownValue(film, name)).join(' | ')}`
-      const text = [
-        films.map(titleOf).join('\n'),
-        ...(films.length < 2 ? ['One film alone is compared with nothing: name two to six.'] : []),
-        'Most different first, in this order of films:',
-        ...differences.map(({ measure }) => line(measure)),
-      ]
-      return { text: text.join('\n'), structured: { films: films.map(refOf), differences } }
+      const { brief, page } = await filmBrief(deps, await videoIdOf(deps, args.video_id))
+      return { text: page, structured: brief }
     },
   })
+}
+
+async function compare(deps: ToolApp, ids: readonly string[]) {
+  const films = await requireFilms(deps, ids)
+  const differences = differencesOf(films, await deps.films.all()).map(({ name, apart }) => ({ measure: name, apart }))
+  const line = (name: MeasureName) =>
+    `${measureOf(name).label}: ${films.map((film) => shownValue(film, name)).join(' | ')}`
+  const text = [
+    films.map(titleOf).join('\n'),
+    'Most different first, in this order of films:',
+    ...differences.map(({ measure }) => line(measure)),
+  ]
+  return { text: text.join('\n'), structured: { films: films.map(refOf), differences } }
 }
 
 function shownValue({ measures }: FilmRow, name: MeasureName): string {

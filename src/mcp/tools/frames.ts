@@ -12,19 +12,17 @@ import type {
 } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/query.ts'
 import { countUndescribed } from '../../views/parameters.ts'
+import { clip, plural, quote } from '../../views/short-text.ts'
 import { COUNTED } from '../../vocabulary.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import {
   captionOf,
-  clip,
   type Detail,
   DetailedFrame,
   frameLines,
   loadThumbs,
   moreWith,
   type Presented,
-  plural,
-  quote,
   toLink,
   toPresentedFrame,
   VideoNames,

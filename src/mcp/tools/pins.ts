@@ -1,17 +1,13 @@
 import { z } from 'zod'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
-import { MAX_NOTE, MAX_PINS, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
-import { plural } from '../present.ts'
-import { ADDS, defineTool, REMOVES, type Tool, type ToolApp } from '../tool.ts'
+import { MAX_NOTE, MAX_PINS, pinFrames } from '../../library/collections/pins.ts'
+import { plural } from '../../views/short-text.ts'
+import { ADDS, defineTool, type Tool, type ToolApp } from '../tool.ts'
 import { someNumber } from '../values.ts'
 import { boardAt, boardIdArgument } from './boards.ts'
-import { frameIdList, frameIdsArgument, removalText, rightsOf } from './collection.ts'
+import { frameIdList, frameIdsArgument, rightsOf } from './collection.ts'
 
-export function pinTools(deps: ToolApp): Tool[] {
-  return [pinFrame(deps), unpinFrame(deps)]
-}
-
-function pinFrame(deps: ToolApp): Tool {
+export function pinFrame(deps: ToolApp): Tool {
   return defineTool({
     name: 'pin_frame',
     title: 'Pin frames to a board',
@@ -43,26 +39,6 @@ function pinFrame(deps: ToolApp): Tool {
       ]
       const structured = { pinned, already_pinned: already, note_changed: noted, moved }
       return { text: text.filter(Boolean).join(' '), structured }
-    },
-  })
-}
-
-function unpinFrame(deps: ToolApp): Tool {
-  return defineTool({
-    name: 'unpin_frame',
-    title: 'Unpin frames',
-    description: 'Remove frames and their notes from a board. Says which were not on it.',
-    annotations: REMOVES,
-    ...rightsOf('unpinFrame'),
-    input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
-    output: z.object({ unpinned: frameIdList, not_pinned: frameIdList }),
-    async run({ board_id, frame_ids }, context) {
-      const at = await boardAt(deps, board_id, context)
-      const { unpinned: pins } = await unpinFrames(deps.db, { ...at, frameIds: frame_ids })
-      const unpinned = pins.map(({ frameId }) => frameId)
-      const not_pinned = frame_ids.filter((id) => !unpinned.includes(id))
-      const text = removalText(`Unpinned ${plural(unpinned.length, 'frame')}.`, not_pinned, 'not on the board')
-      return { text, structured: { unpinned, not_pinned } }
     },
   })
 }

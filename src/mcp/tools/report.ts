@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
-import { quote } from '../present.ts'
+import { quote } from '../../views/short-text.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'
 import { rightsOf } from './collection.ts'
@@ -17,10 +17,10 @@ const day = z.string().pipe(dayParameter).optional()
 /** The figures of `/api/analytics`, for operators. */
 export function report(deps: ToolApp): Tool {
   return defineTool({
-    name: 'report',
-    title: 'Report figures',
+    name: 'usage_report',
+    title: 'Usage figures',
     description:
-      'What was saved, and searched for: without a result, or with a weak one. ' +
+      'How the library is used: what was saved, and searched for, without a result or with a weak one. ' +
       'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
     ...rightsOf('getAnalyticsSaves'),

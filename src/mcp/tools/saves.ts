@@ -1,22 +1,15 @@
 import { z } from 'zod'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
-import { countSaves, listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
-import { CompactFrame, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
-import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolApp } from '../tool.ts'
+import { countSaves, listSaves, saveFrames } from '../../library/collections/saves.ts'
+import { plural } from '../../views/short-text.ts'
+import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
+import { ADDS, defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'
-import {
-  accountOf,
-  frameIdList,
-  frameIdsArgument,
-  presentRows,
-  removalText,
-  rightsOf,
-  withCursorNamed,
-} from './collection.ts'
+import { accountOf, frameIdList, frameIdsArgument, presentRows, rightsOf, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './library.ts'
 
 export function saveTools(deps: ToolApp): Tool[] {
-  return [listSavesTool(deps), saveFrame(deps), unsaveFrame(deps)]
+  return [listSavesTool(deps), saveFrame(deps)]
 }
 
 function listSavesTool(deps: ToolApp): Tool {
@@ -56,7 +49,7 @@ function saveFrame({ db }: ToolApp): Tool {
   return defineTool({
     name: 'save_frame',
     title: 'Save frames',
-    description: `Save up to ${MOST_ITEMS} frames to this account. A repeat changes nothing; unsave_frame undoes it.`,
+    description: `Save up to ${MOST_ITEMS} frames as favourites of this account. A repeat changes nothing.`,
     annotations: ADDS,
     ...rightsOf('saveFrame'),
     input: z.strictObject({ frame_ids: frameIdsArgument }),
@@ -66,24 +59,6 @@ function saveFrame({ db }: ToolApp): Tool {
       const before = already.length > 0 ? ` ${already.length} saved before.` : ''
       const text = `Saved ${plural(saved.length, 'frame')}.${before}`
       return { text, structured: { saved, already_saved: already } }
-    },
-  })
-}
-
-function unsaveFrame({ db }: ToolApp): Tool {
-  return defineTool({
-    name: 'unsave_frame',
-    title: 'Unsave frames',
-    description: 'Unsave frames. Says which were not saved; save_frame undoes it.',
-    annotations: REMOVES,
-    ...rightsOf('unsaveFrame'),
-    input: z.strictObject({ frame_ids: frameIdsArgument }),
-    output: z.object({ removed: frameIdList, not_saved: frameIdList }),
-    async run({ frame_ids }, context) {
-      const { removed } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
-      const not_saved = frame_ids.filter((id) => !removed.includes(id))
-      const text = removalText(`Removed ${plural(removed.length, 'save')}.`, not_saved, 'not saved')
-      return { text, structured: { removed, not_saved } }
     },
   })
 }

@@ -2,16 +2,8 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
 import { sourceKeyOf } from '../../video/source/source.ts'
-import {
-  CompactFrame,
-  captionOf,
-  frameLines,
-  type Presented,
-  plural,
-  quote,
-  toCompactFrame,
-  toLink,
-} from '../present.ts'
+import { plural, quote } from '../../views/short-text.ts'
+import { CompactFrame, captionOf, frameLines, type Presented, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readSequences, toSteps } from '../../views/sequences.ts'
-import { clock, moreWith, plural, quote } from '../present.ts'
+import { clock, plural, quote } from '../../views/short-text.ts'
+import { moreWith } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
