@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_169,
+  'src/.': 1_315,
   'src/api': 2_920,
   'src/backup': 894,
   'src/cli': 4_009,
@@ -35,21 +35,21 @@ const CEILINGS = {
   'src/outbound': 200,
   'src/processes': 180,
   'src/projections': 1_369,
-  'src/queue': 605,
+  'src/queue': 608,
   'src/search': 5_501,
   'src/server': 537,
   'src/timeline': 561,
   'src/video': 5_037,
   'src/views': 2_073,
-  'src/vision': 3_344,
+  'src/vision': 3_787,
   'src/web': 7_154,
   'src/webhooks': 1_461,
-  'src/workers': 1_334,
-  'TypeScript of src': 56_065,
-  'text of src': 63_890,
-  tests: 40_133,
+  'src/workers': 1_338,
+  'TypeScript of src': 56_661,
+  'text of src': 64_486,
+  tests: 40_546,
   bench: 6_048,
-  'words of docs': 20_631,
+  'words of docs': 20_630,
   'words of decisions': 5_996,
 }
 

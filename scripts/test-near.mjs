@@ -71,6 +71,7 @@ const HELD_BY = {
   'src/video/source': ['video/fetch-source', 'video/yt-dlp', 'library/submit'],
   'src/video/programs.ts': ['video/fetch-source', 'video/yt-dlp'],
   'src/vision': ['vision', 'library/paid-answers'],
+  'src/vision-profiles.ts': ['vision/model-servers'],
 
   'src/library/ids.ts': ['library/record-extraction', 'library/video-files'],
   'src/library/json-pieces.ts': ['contract/spec-reads', 'accounts/large'],

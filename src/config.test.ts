@@ -7,7 +7,12 @@ test.each([
   [{ DATABASE_URL: 'mysql://x' }, /^DATABASE_URL: must begin with postgres/],
   [{ MEILI_URL: 'http://localhost:7700' }, /^MEILI_URL: set MEILI_KEY too$/],
   [{ VISION_BASE_URL: 'http://localhost:1' }, /VISION_MODEL/],
-  [{ VISION_API_KEY: 'x' }, /^VISION_API_KEY: set VISION_BASE_URL and VISION_MODEL too$/],
+  [{ VISION_API_KEY: 'x' }, /^VISION_API_KEY: set VISION, or VISION_BASE_URL and VISION_MODEL, too$/],
+  [{ VISION: 'olama' }, /^VISION: must be ollama, llamacpp, vllm, .* or openrouter$/],
+  [{ VISION: 'openai' }, /^VISION_API_KEY: set it too, because openai needs a key$/],
+  [{ VISION: 'lmstudio' }, /^VISION_MODEL: set it too, to the model that lmstudio has loaded$/],
+  [{ VISION: 'ollama', VISION_MODEL: 'qwen3 vl' }, /^VISION_MODEL: must be the name of a model, without spaces$/],
+  [{ VISION: 'ollama', VISION_WINDOW: '12' }, /^VISION_WINDOW: /],
   [{ S3_BUCKET: 'frames' }, /S3_ACCESS_KEY/],
   [{ SIGNUP: 'maybe' }, /^SIGNUP: /],
   [{ SIGNUP: 'on' }, /^SIGNUP: .*DEFAULT_PLAN=free or DEFAULT_PLAN=pro/],
@@ -38,6 +43,18 @@ test('an empty variable is an absent one, and PUBLIC_URL follows the port', () =
     meili: undefined,
     vision: undefined,
   })
+})
+
+test('a profile sets what a model needs, and each setting goes before it', () => {
+  expect(parseConfig({ VISION: 'ollama' }).vision).toMatchObject({
+    ...{ server: 'ollama', baseUrl: 'http://localhost:11434', model: 'qwen3-vl:8b-instruct' },
+    ...{ concurrency: 1, frames: 2, window: undefined },
+  })
+  const own = { VISION_BASE_URL: 'http://gpu:1/v1', VISION_MODEL: 'm', VISION_CONCURRENCY: '3', VISION_FRAMES: '5' }
+  expect(parseConfig({ VISION: 'ollama', ...own, VISION_WINDOW: '16384' }).vision).toMatchObject({
+    ...{ baseUrl: 'http://gpu:1', model: 'm', concurrency: 3, frames: 5, window: 16_384 },
+  })
+  expect(parseConfig(own).vision).toMatchObject({ server: 'compatible', baseUrl: 'http://gpu:1/v1', frames: 5 })
 })
 
 test('metrics are served on loopback, the worker one port above the API, and 0 turns both off', () => {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { describeIssue } from './errors.ts'
+import { profileOf, VISION_NAMES, type VisionServer } from './vision-profiles.ts'
 import { PLANS, type Plan } from './vocabulary.ts'
 
 // The only file that names environment variables.
@@ -46,14 +47,17 @@ const Env = z.object({
   S3_REGION: z.string().min(1).optional(),
   S3_ACCESS_KEY: z.string().min(1).optional(),
   S3_SECRET_KEY: z.string().min(1).optional(),
+  VISION: z.enum(VISION_NAMES, `must be ${VISION_NAMES.slice(0, -1).join(', ')} or ${VISION_NAMES.at(-1)}`).optional(),
   VISION_BASE_URL: httpUrl.optional(),
-  VISION_MODEL: z.string().min(1).optional(),
+  VISION_MODEL: z.string().regex(/^\S+$/, 'must be the name of a model, without spaces').optional(),
   VISION_API_KEY: z.string().min(1).optional(),
   VISION_REASONING_EFFORT: z
     .string()
     .regex(/^[a-z]+$/, 'must be a word that the model accepts, such as minimal, low or medium')
     .optional(),
-  VISION_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
+  VISION_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).optional(),
+  VISION_FRAMES: z.coerce.number().int().min(1).max(8).optional(),
+  VISION_WINDOW: z.coerce.number().int().min(1_024).max(10_000_000).optional(),
   VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   VISION_PRICE_IN: z.coerce.number().min(0).optional(),
   VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
@@ -164,9 +168,14 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
 }
 
 function visionOf(e: z.infer<typeof Env>) {
-  requireTogether(e, ['VISION_BASE_URL', 'VISION_MODEL'])
-  for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
-    if (e[name] && !e.VISION_BASE_URL) throw new ConfigError(`${name}: set VISION_BASE_URL and VISION_MODEL too`)
+  const server: VisionServer = e.VISION ?? 'compatible'
+  const profile = profileOf(server)
+  if (!e.VISION) {
+    requireTogether(e, ['VISION_BASE_URL', 'VISION_MODEL'])
+    for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
+      if (e[name] && !e.VISION_BASE_URL)
+        throw new ConfigError(`${name}: set VISION, or VISION_BASE_URL and VISION_MODEL, too`)
+  }
   if (
     (e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined &&
     (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined)
@@ -175,16 +184,28 @@ function visionOf(e: z.infer<typeof Env>) {
       'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: ' +
         'set VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) too',
     )
-  if (!e.VISION_BASE_URL || !e.VISION_MODEL) return undefined
+  const baseUrl = e.VISION_BASE_URL ?? profile.baseUrl
+  if (!baseUrl) return undefined
+  if (profile.needsKey && !e.VISION_API_KEY)
+    throw new ConfigError(`VISION_API_KEY: set it too, because ${server} needs a key`)
+  const model = e.VISION_MODEL ?? profile.model
+  if (!model) throw new ConfigError(`VISION_MODEL: set it too, to the model that ${server} has loaded`)
   return {
-    baseUrl: e.VISION_BASE_URL,
-    model: e.VISION_MODEL,
+    /** `compatible`: an endpoint without a profile. */
+    server,
+    // Ollama's own interface is beside the compatible one.
+    baseUrl: profile.form === 'ollama' ? baseUrl.replace(/\/v1$/, '') : baseUrl,
+    model,
     apiKey: e.VISION_API_KEY,
-    /** Passed on unchanged. Undefined: the model decides. */
+    /** Passed on unchanged. Undefined: the profile switches thinking off, or the model decides. */
     reasoningEffort: e.VISION_REASONING_EFFORT,
     /** Calls at once and per minute over all workers. 0 a minute means no limit. */
-    concurrency: e.VISION_CONCURRENCY,
+    concurrency: e.VISION_CONCURRENCY ?? profile.concurrency,
     perMinute: e.VISION_PER_MINUTE,
+    /** The most frames of a call. */
+    frames: e.VISION_FRAMES ?? profile.frames,
+    /** Tokens of prompt and answer. Undefined: as the server tells. */
+    window: e.VISION_WINDOW,
     /** US dollars per million tokens. */
     priceIn: e.VISION_PRICE_IN,
     priceOut: e.VISION_PRICE_OUT,

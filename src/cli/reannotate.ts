@@ -128,7 +128,7 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
   const { redis } = await openQueues()
-  const annotator = await openConfiguredAnnotator({ config, db, redis, prefix: DEFAULT_PREFIX })
+  const annotator = openConfiguredAnnotator({ config, db, redis, prefix: DEFAULT_PREFIX })
   try {
     if (annotator.version !== version)
       throw new CliError(

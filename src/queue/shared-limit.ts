@@ -20,13 +20,19 @@ redis.call('ZADD', KEYS[1], ARGV[2], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], 600000)
 return 1`
 
-/** Longer than any call may take. A dead worker's lease expires by itself. */
-const LEASE_MS = 180_000
 const RETRY_MS = 50
 
 interface Lease {
   /** Idempotent. */
   release(): void
+}
+
+interface LimitOptions {
+  name: string
+  concurrency: number
+  perMinute: number
+  /** Longer than any call may take, and less than ten minutes. A dead worker's lease expires by itself. */
+  leaseMs: number
 }
 
 export interface SharedLimit {
@@ -38,10 +44,7 @@ export interface SharedLimit {
  * At most `concurrency` leases at once and `perMinute` acquisitions a minute (0: no limit), over all processes that
  * share the Redis. While Redis is unavailable the limit holds within this process.
  */
-export function sharedLimit(
-  redis: Redis,
-  { name, concurrency, perMinute }: { name: string; concurrency: number; perMinute: number },
-): SharedLimit {
+export function sharedLimit(redis: Redis, { name, concurrency, perMinute, leaseMs }: LimitOptions): SharedLimit {
   let localHolders = 0
   /** This process's waiters, in order. A lease released here wakes the first; one released elsewhere is polled for. */
   const waiting: (() => void)[] = []
@@ -50,7 +53,7 @@ export function sharedLimit(
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
     try {
-      const given = await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)
+      const given = await redis.eval(ACQUIRE, 2, ...keys, now, now + leaseMs, concurrency, perMinute, id)
       if (Number(given) === 0) return undefined
       localHolders++
       return { shared: true }

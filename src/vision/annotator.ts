@@ -150,7 +150,16 @@ export interface Annotator {
   /** The most frames that one call describes well. */
   readonly batchSize: number
   annotate(video: VideoContext, frames: readonly FrameToAnnotate[], options: AnnotateOptions): Promise<AnnotationRun>
+  /** What its server tells, which costs nothing. Absent without a model. */
+  inspect?(options: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<Finding[]>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** One thing that describing frames relies on. `fault` says what is wrong and what to do; null: it works. */
+export interface Finding {
+  what: string
+  told: string
+  fault: string | null
 }
 
 /** The video has cost its own budget: its other frames keep what can be measured. */

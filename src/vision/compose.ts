@@ -46,6 +46,7 @@ export function composeAnnotators(measured: Annotator, model: Annotator): Annota
     version: `${measured.version}+${model.version}`,
     model: model.model,
     batchSize: model.batchSize,
+    ...(model.inspect ? { inspect: model.inspect } : {}),
     async annotate(video, frames, options): Promise<AnnotationRun> {
       const known = await measure(video, frames, options)
       const { annotations, calls } = await model.annotate(video, frames, {

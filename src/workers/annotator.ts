@@ -9,6 +9,8 @@ import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
+import { openModelAnnotator } from '../vision/model/model-annotator.ts'
+import { profileOf } from '../vision-profiles.ts'
 
 export interface AnnotatorParts {
   config: Pick<Config, 'vision' | 'readingLanguages'>
@@ -21,10 +23,10 @@ export interface AnnotatorParts {
 }
 
 /** This installation's annotator: the measuring one, with the configured model on top. */
-export async function openConfiguredAnnotator(parts: AnnotatorParts): Promise<Annotator> {
+export function openConfiguredAnnotator(parts: AnnotatorParts): Annotator {
   const { vision, readingLanguages } = parts.config
   const measuring = parts.measuring ?? openMeasuring(readingLanguages)
-  return vision ? composeAnnotators(measuring, await openModel(vision, parts)) : measuring
+  return vision ? composeAnnotators(measuring, openModel(vision, parts)) : measuring
 }
 
 /** The annotator without a model. Throws a `ConfigError` where the data of a language is missing. */
@@ -36,17 +38,19 @@ export function openMeasuring(languages: ReadingLanguages): Annotator {
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */
-async function openModel(vision: VisionConfig, { db, redis, prefix }: AnnotatorParts): Promise<Annotator> {
-  // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
-  const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
-  const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
+function openModel(vision: VisionConfig, { db, redis, prefix }: AnnotatorParts): Annotator {
+  const { apiKey, concurrency, frames, perMinute, priceIn, priceOut } = vision
   return openModelAnnotator({
-    baseUrl,
-    model,
-    // Local servers need no key, but the client rejects an empty one.
+    ...vision,
+    // Local servers need no key.
     apiKey: apiKey ?? 'none',
-    reasoningEffort,
-    limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
+    batchSize: frames,
+    limiter: sharedLimit(redis, {
+      name: `${prefix}:vision`,
+      concurrency,
+      perMinute,
+      leaseMs: 2 * profileOf(vision.server).timeoutMs,
+    }),
     cache: answerCache(db),
     price: priceIn === undefined || priceOut === undefined ? undefined : { input: priceIn, output: priceOut },
   })

@@ -68,7 +68,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   await sweepScratch(scratchRootOf(config))
   const annotator =
     options.annotator ??
-    (await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring }))
+    openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring })
   await seedTechniques(db, TECHNIQUE_SEED)
   if (roles.includes('annotate')) await publish(annotator, { db, queues, logger })
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator

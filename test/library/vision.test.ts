@@ -210,7 +210,7 @@ async function openTwoLimits(concurrency: number) {
   await open()
   const other = new Redis(service.stores.redisUrl)
   close({ [Symbol.asyncDispose]: async () => other.disconnect() })
-  const options = { name: `${service.stores.prefix}:t`, concurrency, perMinute: 0 }
+  const options = { name: `${service.stores.prefix}:t`, concurrency, perMinute: 0, leaseMs: 180_000 }
   return { name: options.name, limits: [sharedLimit(service.stores.redis, options), sharedLimit(other, options)] }
 }
 
@@ -266,7 +266,7 @@ test(
     })
     away.on('error', () => undefined)
     close({ [Symbol.asyncDispose]: async () => away.disconnect() })
-    const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0 })
+    const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0, leaseMs: 180_000 })
     const held: { release(): void }[] = []
     const most: number[] = []
     await Promise.all(

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
+import type { VisionServer } from '../../src/vision-profiles.ts'
+import { FAKE_SERVERS, type ServerState } from './fake-model-servers.ts'
 
 /** The nth frame to ask about: noise, so that no two frames are alike. */
 export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {}): Promise<FrameToAnnotate> {
@@ -47,6 +49,9 @@ export type Behaviour =
   | 'wrong-key'
   | 'no-model'
   | 'rejected'
+  | 'fenced'
+  | 'in-thoughts'
+  | 'endless-space'
 
 export interface FakeCall {
   /** Names of the frames asked for; empty for a repair. */
@@ -67,8 +72,11 @@ export interface FakeVisionOptions {
   delayMs?: number
   /** Answer for one frame; merged over the default. */
   describe?: (name: string, image: string) => Record<string, unknown>
+  /** What it is: any that speaks the OpenAI protocol, or one of the profiles. */
+  server?: VisionServer
+  state?: ServerState
   /** The modes of `response_format` that it accepts. Others get a 400. */
-  takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
+  takes?: ReadonlyArray<'json_schema' | 'text'>
   /** Parameters that it does not accept. */
   refuses?: readonly string[]
   /** Asked first: status and body as a certain server would send them. */
@@ -91,6 +99,9 @@ export function seededPlan(seed: number, faults: Partial<Record<Behaviour, numbe
   }
 }
 
+/** What a call adds to the address of its server. */
+const CALL = /\/(chat\/completions|api\/chat|messages)$/
+
 /** mulberry32, one draw. */
 function random(seed: number, n: number): number {
   let t = (seed + (n + 1) * 0x6d2b79f5) | 0
@@ -108,7 +119,17 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
   const paid = new Map<string, number>()
   let open = 0
   let most = 0
-  const takes = options.takes ?? ['json_schema', 'json_object', 'text']
+  const takes = options.takes ?? ['json_schema', 'text']
+  const fake = FAKE_SERVERS[options.server ?? 'compatible']
+  const state: Required<ServerState> = {
+    model: 'm',
+    window: 32_768,
+    isBlind: false,
+    tellsLittle: false,
+    isMissing: false,
+    page: '',
+    ...options.state,
+  }
 
   const server = createServer((request, response) => {
     open++
@@ -120,26 +141,30 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
   async function answer(request: IncomingMessage, response: ServerResponse) {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const known = request.url === '/v1/chat/completions'
-    const body = known ? JSON.parse(Buffer.concat(chunks).toString()) : {}
+    const { url = '' } = request
+    const known = url === fake.path
+    const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}
     const mode = body.response_format?.type ?? 'text'
-    const fail = (status: number, error: Record<string, unknown>, headers: Record<string, string> = {}) => {
+    const send = (status: number, answer: unknown, headers: Record<string, string> = {}) => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
-      response.end(JSON.stringify({ error: { message: 'no', type: 'error', ...error } }))
+      response.end(JSON.stringify(answer))
     }
+    const fail = (status: number, error: Record<string, unknown>, headers: Record<string, string> = {}) =>
+      send(status, { error: { message: 'no', type: 'error', ...error } }, headers)
+    if (state.page) {
+      response.writeHead(200, { 'content-type': 'text/html' })
+      return void response.end(state.page)
+    }
+    const told = known ? fake.refuse?.(body, request.headers, state) : fake.tell?.(url, body, state)
+    if (told) return send(told.status, told.body)
     if (!known) return fail(404, { message: 'no such path' })
     const replaced = await options.replace?.(body)
-    if (replaced) {
-      response.writeHead(replaced.status, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(replaced.body))
-      return
-    }
+    if (replaced) return send(replaced.status, replaced.body)
     if (!takes.includes(mode)) return fail(400, { message: `response_format of type ${mode} is not supported` })
     const refused = (options.refuses ?? []).find((name) => name in body)
     if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })
 
-    const { content } = body.messages.at(-1)
-    const { names, images } = askedIn(body)
+    const { names, images } = fake.asked(body)
     const behaviour = options.plan?.(calls.length) ?? 'well'
     calls.push({ names, images, body })
 
@@ -156,7 +181,13 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       ...options.describe?.(name, images[i]!),
     })
     const reply = replyOf(behaviour, names.map(describe))
-    if (names.length === 0) reply.text = repair(String(content))
+    if (names.length === 0)
+      reply.text = repair(
+        [body.messages.at(-1).content]
+          .flat()
+          .map((part) => part.text ?? part)
+          .join(''),
+      )
     for (const frame of reply.given) {
       const image = images[names.indexOf(String(frame.frame))]
       if (image) paid.set(image, (paid.get(image) ?? 0) + 1)
@@ -174,13 +205,21 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       for (const image of images) paid.set(image, (paid.get(image) ?? 1) - 1)
       reply.text = 'x'.repeat(8 * 1024 * 1024)
     }
-    const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
-    response.end(JSON.stringify(completion({ id: `c${calls.length}`, model: body.model, reply, usage })))
+    const input = Math.min(2000 + images.length * 500, state.window - 1)
+    const most = Math.min(
+      body.max_tokens ?? body.max_completion_tokens ?? body.options.num_predict,
+      state.window - input,
+    )
+    const output = Math.min(reply.isCut ? most : 180 * names.length, most)
+    // A window that is exceeded ends the answer, with status 200.
+    if (output < 180 * names.length) Object.assign(reply, cut(reply, output / (180 * names.length)))
+    const usage = options.withoutUsage ? null : { input, output }
+    response.end(JSON.stringify(fake.reply(body, { ...reply, usage })))
   }
 
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve))
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${fake.path.replace(CALL, '')}`,
     calls,
     /** How often an answer was given for each image, by data URL. */
     paid,
@@ -192,19 +231,6 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       await new Promise((resolve) => server.close(resolve))
     },
   }
-}
-
-/** The names and the pictures of the frames that a call is about. */
-// biome-ignore lint/suspicious/noExplicitAny: requests are read field by field
-function askedIn(body: any): { names: string[]; images: string[] } {
-  const { content } = body.messages.at(-1)
-  const parts: Part[] = Array.isArray(content) ? content : []
-  // A picture follows its frame's name. Those of examples stand before.
-  const named = parts.flatMap((part, i) => {
-    const name = /^(f\d+):$/.exec(part.text ?? '')?.[1]
-    return name ? [{ name, image: parts[i + 1]?.image_url?.url ?? '' }] : []
-  })
-  return { images: named.map(({ image }) => image), names: named.map(({ name }) => name) }
 }
 
 function describeWell(name: string): Record<string, unknown> {
@@ -236,12 +262,6 @@ function describeWell(name: string): Record<string, unknown> {
   }
 }
 
-interface Part {
-  type: string
-  text?: string
-  image_url?: { url: string }
-}
-
 type Frame = Record<string, unknown>
 
 const FAILURES: Partial<Record<Behaviour, [status: number, error: Record<string, unknown>]>> = {
@@ -253,10 +273,12 @@ const FAILURES: Partial<Record<Behaviour, [status: number, error: Record<string,
 
 interface Reply {
   text: string
+  thoughts?: string
   /** The frames that the text gives an answer for. */
   given: Frame[]
-  finish: string
-  refusal: string | null
+  isCut: boolean
+  refusal?: string
+  filtered?: boolean
 }
 
 function replyOf(behaviour: Behaviour, described: Frame[]): Reply {
@@ -265,35 +287,27 @@ function replyOf(behaviour: Behaviour, described: Frame[]): Reply {
   if (behaviour === 'missing-frames') frames = frames.slice(0, Math.max(1, frames.length - 2))
   if (behaviour === 'wrong-enums')
     frames = frames.map((frame) => ({ ...frame, subject: 'spaceship', zone: 7, technique: 'no-such-move' }))
-  const good: Reply = { text: JSON.stringify({ frames }), given: frames, finish: 'stop', refusal: null }
+  const good: Reply = { text: JSON.stringify({ frames }), given: frames, isCut: false }
   if (behaviour === 'garbage')
     return { ...good, text: 'Sorry, as a language model I would rather write prose.', given: [] }
   // A quote is missing right at the start, so that no frame can be saved from it.
   if (behaviour === 'broken-json') return { ...good, text: good.text.replaceAll('"frame":', '"frame:'), given: [] }
   if (behaviour === 'refusal') return { ...good, text: '', given: [], refusal: 'I cannot help with that.' }
-  if (behaviour === 'content-filter') return { ...good, text: '', given: [], finish: 'content_filter' }
-  if (behaviour === 'cut-off') {
-    const text = good.text.slice(0, Math.floor(good.text.length * 0.6))
-    const given = frames.slice(0, Math.floor(frames.length * 0.6))
-    return { ...good, text, given, finish: 'length' }
+  if (behaviour === 'content-filter') return { ...good, text: '', given: [], filtered: true }
+  if (behaviour === 'fenced')
+    return { ...good, text: `Here it is:\n\`\`\`json\n${good.text}\n\`\`\`\nI hope that {this} helps.` }
+  if (behaviour === 'in-thoughts') return { ...good, text: '', thoughts: good.text }
+  if (behaviour === 'endless-space') {
+    const [first] = frames
+    const text = `{"frames":[${JSON.stringify(first)},${' '.repeat(5_000)}`
+    return frames.length > 1 ? { ...good, text, given: [first!], isCut: true } : good
   }
-  return good
+  return behaviour === 'cut-off' ? cut(good, 0.6) : good
 }
 
-function usageOf(images: number, frames: number) {
-  const prompt = 2000 + images * 500
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: 180 * frames,
-    total_tokens: prompt,
-    prompt_tokens_details: { cached_tokens: 1000 },
-  }
-}
-
-function completion({ id, model, reply, usage }: { id: string; model: string; reply: Reply; usage: object | null }) {
-  const { text, finish, refusal } = reply
-  const message = { role: 'assistant', content: refusal ? null : text, refusal }
-  return { id, object: 'chat.completion', model, choices: [{ index: 0, finish_reason: finish, message }], usage }
+function cut({ text, given }: Reply, share: number): Reply {
+  const kept = { text: text.slice(0, Math.floor(text.length * share)), given: given.slice(0, given.length * share) }
+  return { ...kept, isCut: true }
 }
 
 /** The answer of a model that is asked to repair a broken JSON text. */

@@ -67,7 +67,7 @@ test('calls refused at the same time teach one step, not one each', async () => 
   const together = Promise.withResolvers<void>()
   await using run = await start(
     {
-      takes: ['json_object'],
+      takes: ['text'],
       refuses: ['max_tokens', 'temperature'],
       // All four calls are in flight before the first is refused.
       replace: async () => {
@@ -80,7 +80,7 @@ test('calls refused at the same time teach one step, not one each', async () => 
   )
   const { annotations } = await run.annotate(await toFrames(4))
   expect(annotations.map(({ status }) => status)).toEqual(Array(4).fill('annotated'))
-  expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(Array(4).fill('json_object'))
+  expect(run.endpoint.calls.map(({ body }) => body.response_format)).toEqual(Array(4).fill(undefined))
 })
 
 test('the reasoning effort is handed on, and left out where a server does not take it', async () => {
@@ -106,7 +106,7 @@ test('Gemini’s refusal of a schema, an error in a list, is understood', async 
   })
   const { annotations } = await run.annotate(await toFrames(2))
   expect(annotations.map(({ status }) => status)).toEqual(['annotated', 'annotated'])
-  expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(['json_object'])
+  expect(run.endpoint.calls.map(({ body }) => body.response_format)).toEqual([undefined])
 })
 
 test(

@@ -28,18 +28,17 @@ const completion = (content: unknown, over: object = {}) => ({
   },
 })
 
-test('a schema that is taken and ignored (Anthropic’s layer): the form is told in words, and remembered', async () => {
-  const modes: string[] = []
-  const replace = async (body: Body) => {
-    const mode = body.response_format?.type ?? 'text'
-    modes.push(mode)
-    return completion(mode === 'json_schema' ? 'The first frame shows a settings page.' : answerTo(body))
-  }
+test('a schema that is taken and ignored (Anthropic’s layer) costs nothing: the form stands in words too', async () => {
+  const replace = async (body: Body) =>
+    completion(
+      body.messages[0].content.includes('Answer with one JSON object')
+        ? `Sure.\n${answerTo(body)}`
+        : 'A settings page.',
+    )
   await using run = await start({ replace }, { batchSize: 1, limiter: limitOf(1) })
-  const { annotations } = await run.annotate(await toFrames(5))
+  const { annotations, calls } = await run.annotate(await toFrames(5))
   expect(annotations.map(({ values }) => values.subject?.value)).toEqual(Array(5).fill('ui'))
-  expect(modes.filter((mode) => mode === 'json_schema')).toHaveLength(2)
-  expect(modes.slice(2)).toEqual(Array(modes.length - 2).fill('json_object'))
+  expect(calls).toHaveLength(5)
 })
 
 test('one useless answer among good ones does not loosen the form', async () => {

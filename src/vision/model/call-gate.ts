@@ -1,7 +1,9 @@
 import { AnnotatorUnavailable, type ReservedCall } from '../annotator.ts'
 import { type ParsedAnswer, parseAnswer } from './answer.ts'
-import type { Endpoint, ModelReply, ModelRequest } from './endpoint.ts'
-import { misconfigured } from './endpoint-error.ts'
+import type { Endpoint, ModelReply } from './endpoint.ts'
+import { misconfigured, toMending } from './endpoint-error.ts'
+import type { ServerOptions } from './http.ts'
+import type { ModelRequest } from './wire-forms.ts'
 
 /**
  * After this many rejections of single frames in a row, no frame will be taken. Parallel batches of frames that are
@@ -17,6 +19,8 @@ export interface CallLimiter {
 interface Call {
   request: ModelRequest
   frameCount: number
+  /** Of prompt and answer, for a server that takes it with each call. */
+  window: number | undefined
   /** Ends the wait for the limiter. */
   signal: AbortSignal
   /** Aborts the call in flight. */
@@ -39,8 +43,10 @@ export function openCallGate({
   endpoint,
   limiter,
   breaker,
+  asked,
 }: {
   endpoint: Endpoint
+  asked: ServerOptions
   limiter: CallLimiter
   breaker: ReturnType<typeof createBreaker>
 }) {
@@ -66,9 +72,9 @@ export function openCallGate({
       )
   }
 
-  async function askEndpoint({ request, frameCount, abortCalls }: Call): Promise<ModelReply> {
+  async function askEndpoint({ request, frameCount, abortCalls, window }: Call): Promise<ModelReply> {
     try {
-      const reply = await endpoint.ask(request, abortCalls)
+      const reply = await endpoint.ask(request, { signal: abortCalls, window })
       if (reply.kind === 'failed') breaker.failed()
       else breaker.succeeded()
       // A request with several frames may be too large. It is halved and does not count.
@@ -76,7 +82,7 @@ export function openCallGate({
       else if (reply.kind === 'text' || reply.kind === 'refused') rejectedInARow = 0
       if (reply.kind === 'rejected' && rejectedInARow >= REJECTED_IN_A_ROW)
         throw misconfigured(
-          `The vision endpoint rejects every request (${reply.reason}). Check that VISION_MODEL accepts images.`,
+          `The vision endpoint rejects every request (${reply.reason}). ${toMending(asked, 'pictures')}`,
         )
       return reply
     } catch (error) {
@@ -103,7 +109,6 @@ export function openCallGate({
         const reply = await askEndpoint(call)
         const durationMs = Math.round(performance.now() - start)
         const parsed = parseAnswer(reply.kind === 'text' ? reply.text : '')
-        endpoint.learn(reply, parsed.frames.length > 0)
         const recorded = call.record(reserved, reply, parsed, durationMs).finally(release)
         // Awaited after the answers are handed over: a failure to record must not lose what was paid for.
         recorded.catch(() => {})

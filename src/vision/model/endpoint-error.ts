@@ -1,13 +1,12 @@
-import OpenAI from 'openai'
+import { profileOf, type Trouble } from '../../vision-profiles.ts'
 import { AnnotatorUnavailable } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
+import { HttpFailure, PAGE, type ServerOptions } from './http.ts'
 
 const DEFAULT_PAUSE_MS = 20_000
 const MISCONFIGURED_PAUSE_MS = 5 * 60_000
 const UNREACHABLE_PAUSE_MS = 30_000
 const SPENT_PAUSE_MS = 60 * 60_000
-
-type ApiError = InstanceType<typeof OpenAI.APIError>
 
 /** A call that brought no answer. See `ModelReply`. */
 export interface CallFailure {
@@ -19,36 +18,59 @@ export interface CallFailure {
  * What a failed call means for its request.
  * @throws AnnotatorUnavailable when it concerns the endpoint and not the request
  */
-export function classify(error: unknown): CallFailure {
-  if (!(error instanceof OpenAI.APIError) || error.status === undefined) return classifyConnection(error)
+export function classify(error: unknown, asked: ServerOptions): CallFailure {
+  if (error instanceof AnnotatorUnavailable) throw error
+  if (!(error instanceof HttpFailure)) return classifyConnection(error, asked)
   const { status } = error
   const reason = `HTTP ${status}: ${shortMessage(error)}`
   if (isModeration(error)) return { kind: 'refused', reason }
-  const unavailable = unavailableBy(error, reason)
+  const unavailable = unavailableBy(error, reason, asked)
   if (unavailable) throw unavailable
   if (status >= 400 && status < 500 && status !== 408 && status !== 409) return { kind: 'rejected', reason }
   return { kind: 'failed', reason }
 }
 
 /** OpenRouter answers 403 to a picture that its moderation flags, with the reasons. */
-function isModeration({ status, code, error }: ApiError): boolean {
+function isModeration({ status, code, error }: HttpFailure): boolean {
   if (code === 'content_filter' || code === 'content_policy_violation') return true
-  const metadata = (error as { metadata?: { reasons?: unknown } } | undefined)?.metadata
-  return status === 403 && Array.isArray(metadata?.reasons)
+  return status === 403 && Array.isArray(error?.metadata?.reasons)
 }
 
-function classifyConnection(error: unknown): CallFailure {
+function classifyConnection(error: unknown, asked: ServerOptions): CallFailure {
   // No connection was made: the request cannot be the cause, and nothing has been paid for.
   const cause = missingConnection(error)
   if (cause !== undefined) {
-    const message = `The vision endpoint cannot be reached (${cause}). Check VISION_BASE_URL.`
+    const message = `Nothing answers at ${asked.baseUrl} (${cause}). ${toMending(asked, 'reach')}`
     throw new AnnotatorUnavailable('unreachable', message, UNREACHABLE_PAUSE_MS)
   }
-  const late = error instanceof OpenAI.APIUserAbortError || error instanceof OpenAI.APIConnectionTimeoutError
-  return { kind: 'failed', reason: late ? 'no answer in time' : `no usable answer: ${shortMessage(error)}` }
+  const isLate = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
+  return { kind: 'failed', reason: isLate ? 'no answer in time' : `no usable answer: ${shortMessage(error)}` }
 }
 
-function unavailableBy({ status, code, headers }: ApiError, reason: string): AnnotatorUnavailable | undefined {
+/** What servers say of a model without eyes. llama.cpp without a projector and older versions of Ollama answer 500. */
+const BLIND = new RegExp(
+  [
+    'unsupported content part type',
+    'missing data required for image',
+    'not a multimodal model',
+    'at most 0 image',
+    '(not|that) support (image|vision|multimodal)',
+    'images? (input )?(is|are) not supported',
+    'image_url is only supported',
+  ].join('|'),
+  'i',
+)
+
+/** What servers say of a request that is longer than their window. */
+const TOO_LONG = /context[_ ](length|size|window)|prompt is too long|maximum (input )?tokens|n_ctx/i
+
+export const isTooLong = (reason: string): boolean => TOO_LONG.test(reason)
+
+function unavailableBy(failure: HttpFailure, reason: string, asked: ServerOptions): AnnotatorUnavailable | undefined {
+  const { status, code, headers } = failure
+  if (BLIND.test(failure.message)) return misconfigured(describeBlind(asked, reason))
+  if (code === PAGE)
+    return misconfigured(`${asked.baseUrl} answers with a page, not as a model's server. ${toMending(asked, 'reach')}`)
   if (status === 402) return spent(`The vision endpoint requires payment (${reason}). Add credit to its account.`)
   if (status === 429 && code === 'insufficient_quota')
     return spent(`The quota of the vision endpoint is used up (${reason}). Raise it or wait for its renewal.`)
@@ -56,13 +78,29 @@ function unavailableBy({ status, code, headers }: ApiError, reason: string): Ann
   // Gemini answers 400 to a wrong key.
   if (status === 401 || status === 403 || (status === 400 && /api[ _]key/i.test(reason)))
     return misconfigured(`The vision endpoint does not accept the key (${reason}). Check VISION_API_KEY.`)
-  if (status === 404 || code === 'model_not_found')
-    return misconfigured(
-      `The vision endpoint does not know the model or the path (${reason}). Check VISION_MODEL and VISION_BASE_URL.`,
-    )
+  if (status === 404 || code === 'model_not_found') return misconfigured(describeMissing(asked, reason))
   // Overload has many numbers: 503, and 529 of Anthropic.
-  const pauseMs = (status ?? 0) >= 500 ? readRetryAfter(headers) : null
+  const pauseMs = status >= 500 ? readRetryAfter(headers) : null
   return pauseMs === null ? undefined : rateLimited(pauseMs)
+}
+
+// What is wrong, why it is known, and the command or the setting that mends it.
+
+const because = (reason: string | undefined) => (reason === undefined ? '' : ` (${reason})`)
+
+export const describeBlind = (asked: ServerOptions, reason?: string) =>
+  `The model ${asked.model} takes no pictures${because(reason)}. ${toMending(asked, 'pictures')}`
+
+export const describeMissing = (asked: ServerOptions, reason?: string) =>
+  `${asked.baseUrl} has no model ${asked.model}${because(reason)}. ${toMending(asked, 'model')}`
+
+export const describeSmall = (asked: ServerOptions, needed: number, reason: string) =>
+  `The window of ${asked.model} is too small (${reason}): one frame needs ${needed} tokens. ` +
+  toMending(asked, 'window', needed)
+
+export function toMending({ server, model }: ServerOptions, trouble: Trouble, tokens = 0): string {
+  const rounded = String(Math.ceil(tokens / 1024) * 1024)
+  return profileOf(server).mend[trouble].replaceAll('{model}', model).replaceAll('{tokens}', rounded)
 }
 
 function spent(message: string): AnnotatorUnavailable {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type OpenAI from 'openai'
 import {
   type AnnotatorCall,
   type FrameAnnotation,
@@ -11,15 +10,19 @@ import {
 import { plainText } from '../plain-text.ts'
 import { type ParsedAnswer, toAnnotation } from './answer.ts'
 import type { CallResult } from './call-gate.ts'
-import type { ModelReply, ModelRequest } from './endpoint.ts'
-import { toModelImage } from './images.ts'
+import type { ModelReply } from './endpoint.ts'
+import { describeSmall, isTooLong, misconfigured } from './endpoint-error.ts'
+import type { ServerOptions } from './http.ts'
+import { type ModelImage, toModelImage } from './images.ts'
 import { toAnswerSchema, writeContext, writeSystemPrompt } from './prompt.ts'
+import { answerRoom, cutToWindow, tokensOf } from './window.ts'
+import type { ModelRequest, RequestPart } from './wire-forms.ts'
 
-/** Tokens for one frame's answer. Doubled each time an answer was cut off, up to `MAX_ROOM` times as many. */
-const TOKENS_PER_FRAME = 600
-const TOKENS_BASE = 200
+/** The room of an answer doubles each time it was cut off, up to this many times the usual. */
 const MAX_ROOM = 8
 const MAX_REPAIRED_CHARACTERS = 40_000
+/** Servers that keep a schema may let a model write spaces until its room ends (vllm#17393). */
+const ENDLESS_SPACE = /\s{200}$/
 
 const REPAIR_INSTRUCTIONS =
   'You get a broken JSON text. Answer with the same content as valid JSON and nothing else. ' +
@@ -34,6 +37,11 @@ export interface BatchContext {
    * first frame, because a model that reasons first does so every time.
    */
   room: { usual: number }
+  /** Tokens of prompt and answer: as set or told, and as learned from an answer that ended before its room. */
+  window: { tokens: number | undefined }
+  /** Tokens of a call beside its pictures and its answer. */
+  instructions: number
+  asked: ServerOptions
   maxAttempts: number
   retryDelayMs: number
   signal: AbortSignal
@@ -45,10 +53,8 @@ export interface BatchContext {
   deliver(annotation: FrameAnnotation): Promise<void>
 }
 
-interface PreparedFrame {
+interface PreparedFrame extends ModelImage {
   frame: FrameToAnnotate
-  /** Data URL. */
-  image: string
 }
 
 interface AskedFrame extends PreparedFrame {
@@ -77,7 +83,7 @@ async function prepare(context: BatchContext, frames: readonly FrameToAnnotate[]
   for (const [i, image] of images.entries()) {
     const frame = frames[i]!
     if (image.status === 'fulfilled') {
-      prepared.push({ frame, image: image.value })
+      prepared.push({ frame, ...image.value })
       continue
     }
     const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
@@ -97,6 +103,16 @@ async function askFor(
   frames: readonly PreparedFrame[],
   { n, room }: Attempt = { n: 1, room: context.room.usual },
 ): Promise<void> {
+  const { instructions, window } = context
+  const calls = cutToWindow(frames, { window: window.tokens, instructions, room })
+  for (const call of calls) await askTogether(context, call, { n, room })
+}
+
+async function askTogether(
+  context: BatchContext,
+  frames: readonly PreparedFrame[],
+  { n, room }: Attempt,
+): Promise<void> {
   const asked = frames.map((prepared, i) => ({ ...prepared, name: nameOf(i) }))
   const request = toRequest(context, asked, room)
   const { reply, parsed, recorded } = await context.ask(request, asked, 'ok')
@@ -114,6 +130,16 @@ async function askFor(
   const missing = await deliverFound(context, asked, { found, repaired })
   await recorded
   if (missing.length === 0) return
+  if (reply.truncated && ENDLESS_SPACE.test(reply.text)) {
+    for (const frame of missing) await askAgain(context, [frame], { n, room }, 'the answer was cut off')
+    return
+  }
+  if (endedEarly(reply, request)) {
+    const whole = reply.usage.inputTokens! + reply.usage.outputTokens!
+    context.window.tokens = Math.min(whole, context.window.tokens ?? whole)
+    if (asked.length === 1) throw tooSmall(context, asked[0]!, `the answer ends at ${whole} tokens in all`)
+    return askAgain(context, missing, { n, room }, 'the window of the model is too small')
+  }
   const more = reply.truncated ? Math.min(MAX_ROOM, room * 2) : room
   if (reply.truncated && parsed.frames.length === 0) context.room.usual = Math.max(context.room.usual, more)
   // The first cut-off answer does not count as an attempt.
@@ -122,34 +148,40 @@ async function askFor(
   return askAgain(context, missing, { n, room: more }, reason)
 }
 
+/** An answer that was cut off before it had its room: Ollama's compatible interface ends silently at its window. */
+function endedEarly({ truncated, usage }: ModelReply & { kind: 'text' }, { maxTokens }: ModelRequest): boolean {
+  const { inputTokens, outputTokens } = usage
+  return truncated && inputTokens !== null && outputTokens !== null && outputTokens > 0 && outputTokens < maxTokens - 8
+}
+
 /** `named`: the answer named other frames. */
 function reasonOfMissing({ truncated, named }: { truncated: boolean; named: boolean }): string {
   if (truncated) return 'the answer was cut off'
   return named ? 'the model left this frame out' : 'the answer was not valid JSON in the requested form'
 }
 
-/** The question about some frames of a video, with `room` times the usual tokens. */
-function toRequest({ video, techniques }: BatchContext, asked: readonly AskedFrame[], room: number): ModelRequest {
+/** The question about some frames of a video, with `room` times the usual tokens, as far as the window allows. */
+function toRequest(
+  { video, techniques, window, instructions }: BatchContext,
+  asked: readonly AskedFrame[],
+  room: number,
+): ModelRequest {
   const names = asked.map(({ name }) => name)
+  const left = (window.tokens ?? Number.POSITIVE_INFINITY) - instructions - tokensOf(asked)
   return {
-    messages: (mode) => [
-      { role: 'system', content: writeSystemPrompt(techniques, mode) },
-      { role: 'user', content: toContent(video, asked) },
+    system: writeSystemPrompt(techniques),
+    parts: [
+      {
+        text: writeContext(
+          video,
+          asked.map(({ name, frame }) => ({ name, tSec: frame.tSec })),
+        ),
+      },
+      ...asked.flatMap(({ name, jpeg }): RequestPart[] => [{ text: `${name}:` }, { jpeg }]),
     ],
     schema: toAnswerSchema(techniques, names),
-    maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,
+    maxTokens: Math.min(answerRoom(asked.length, room), left),
   }
-}
-
-function toContent(video: VideoContext, asked: readonly AskedFrame[]): OpenAI.ChatCompletionContentPart[] {
-  const frames = asked.map(({ name, frame }) => ({ name, tSec: frame.tSec }))
-  return [
-    { type: 'text', text: writeContext(video, frames) },
-    ...asked.flatMap(({ name, image }): OpenAI.ChatCompletionContentPart[] => [
-      { type: 'text', text: `${name}:` },
-      { type: 'image_url', image_url: { url: image } },
-    ]),
-  ]
 }
 
 /**
@@ -191,14 +223,8 @@ async function repair(
   { schema, maxTokens }: ModelRequest,
   broken: string,
 ): Promise<ParsedAnswer['frames']> {
-  const request: ModelRequest = {
-    messages: () => [
-      { role: 'system', content: REPAIR_INSTRUCTIONS },
-      { role: 'user', content: broken.slice(0, MAX_REPAIRED_CHARACTERS) },
-    ],
-    schema,
-    maxTokens,
-  }
+  const parts = [{ text: broken.slice(0, MAX_REPAIRED_CHARACTERS) }]
+  const request: ModelRequest = { system: REPAIR_INSTRUCTIONS, parts, schema, maxTokens }
   const { parsed, recorded } = await context.ask(request, asked, 'repaired')
   await recorded
   return parsed.frames
@@ -223,10 +249,18 @@ async function askAgain(
 
 /** Halves a call that was refused as a whole, until the frame that caused it is alone. */
 async function isolate(context: BatchContext, frames: readonly PreparedFrame[], ending: Ending): Promise<void> {
-  if (frames.length === 1) return close(context, frames[0]!.frame, ending)
+  const [first] = frames
+  if (first && frames.length === 1) {
+    if (isTooLong(ending.reason)) throw tooSmall(context, first, ending.reason)
+    return close(context, first.frame, ending)
+  }
   const half = Math.ceil(frames.length / 2)
   await askFor(context, frames.slice(0, half))
   await askFor(context, frames.slice(half))
+}
+
+function tooSmall({ instructions, asked }: BatchContext, { tokens }: PreparedFrame, reason: string) {
+  return misconfigured(describeSmall(asked, instructions + tokens + answerRoom(1, 1), reason))
 }
 
 /** Why a frame ends without values. */

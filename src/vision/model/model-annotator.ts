@@ -1,8 +1,10 @@
+import { profileOf, type VisionServer } from '../../vision-profiles.ts'
 import type {
   AnnotateOptions,
   AnnotationRun,
   Annotator,
   AnnotatorCall,
+  Finding,
   FrameAnnotation,
   FrameToAnnotate,
   TechniqueTerm,
@@ -11,22 +13,30 @@ import type {
 import type { AnswerCache } from './answer.ts'
 import { type CallLimiter, createBreaker, openCallGate } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
+import { misconfigured } from './endpoint-error.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
+import type { ServerOptions } from './http.ts'
 import { findTwins } from './images.ts'
+import { inspectServer, toFindings } from './inspect.ts'
 import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
+import { tokensOfInstructions } from './window.ts'
 
 export interface ModelAnnotatorOptions {
+  /** What the server is (default: any that speaks the OpenAI protocol). */
+  server?: VisionServer
   /** Up to and without `/chat/completions`, such as `https://api.openai.com/v1`. */
   baseUrl: string
   apiKey: string
   model: string
   fetch?: typeof fetch
   /** `reasoning_effort` for models that reason. A server that does not accept it is asked without. */
-  reasoningEffort?: string
-  /** Frames per call, 1–8 (default 8; use 4 or fewer for small local models). */
+  reasoningEffort?: string | undefined
+  /** The most frames of a call, 1–8 (default: the server's). Fewer go where the window is smaller. */
   batchSize?: number
-  /** Longest wait for one answer (default 90 s). */
+  /** Tokens of prompt and answer (default: as the server tells). */
+  window?: number | undefined
+  /** Longest wait for one answer (default: the server's). */
   timeoutMs?: number
   /** Largest answer read (default 2 MB). */
   maxBytes?: number
@@ -49,10 +59,13 @@ export interface ModelAnnotatorOptions {
  * everything already paid for went through `onAnnotated`.
  */
 export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
-  const batchSize = Math.min(8, Math.max(1, options.batchSize ?? 8))
+  const { server = 'compatible' } = options
+  const batchSize = Math.min(8, Math.max(1, options.batchSize ?? profileOf(server).frames))
   const closing = new AbortController()
   const room = { usual: 1 }
-  const gate = openGate(options)
+  const asked: ServerOptions = { ...options, server, maxBytes: options.maxBytes ?? 2 * 1024 * 1024 }
+  const gate = openGate(options, asked)
+  const { window, inspect, requireFit } = openServer(asked, { batchSize, set: options.window })
 
   async function annotate(
     video: VideoContext,
@@ -71,22 +84,26 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       video,
       techniques,
       room,
+      window,
+      instructions: tokensOfInstructions(techniques),
+      asked,
       maxAttempts: options.maxAttempts ?? 4,
       retryDelayMs: options.retryDelayMs ?? 500,
       signal,
       keep: cache.set,
       deliver: delivery.deliver,
-      ask: (request, asked, success) =>
+      ask: (request, frames, success) =>
         gate.ask({
           request,
-          frameCount: asked.length,
+          frameCount: frames.length,
+          window: window.given,
           signal,
           abortCalls,
-          reserve: async () => ledger?.reserve(asked.length),
+          reserve: async () => ledger?.reserve(frames.length),
           async record(reserved, reply, { frames: found }, durationMs) {
             const failure = reply.kind === 'refused' ? 'refused' : 'failed'
             const outcome = found.length > 0 ? success : failure
-            const frameIds = asked.map(({ frame }) => frame.id)
+            const frameIds = frames.map(({ frame }) => frame.id)
             const call = { model: options.model, frameIds, ...reply.usage, durationMs, outcome }
             calls.push(call)
             await reserved?.settle(call)
@@ -101,7 +118,10 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       if (cached) await delivery.deliver(cached)
       else open.push(frame)
     }
-    if (open.length > 0) gate.checkAvailable()
+    if (open.length > 0) {
+      gate.checkAvailable()
+      await requireFit({ signal, techniques })
+    }
     // Batches run in parallel as far as the limiter allows. All are awaited, so that a failure of one loses nothing
     // that was paid for.
     const batches = chunk(open, batchSize).map((batch) => annotateBatch(context, batch))
@@ -115,20 +135,47 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     model: options.model,
     batchSize,
     annotate,
+    inspect,
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('the annotator was closed'))
     },
   }
 }
 
-function openGate(options: ModelAnnotatorOptions) {
+/** What a server tells of its model, and the window that follows from it. */
+function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: number; set: number | undefined }) {
+  let isFit = asked.server === 'compatible'
+  /** As set or told, and as far as it is known: a call may find that there is less. */
+  const window = { given: set, tokens: set }
+  const server = {
+    window,
+    async inspect({ signal, techniques }: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<Finding[]> {
+      const facts = await inspectServer(asked, signal)
+      const given = set ?? facts.window
+      if (given !== null) Object.assign(window, { given, tokens: Math.min(given, window.tokens ?? given) })
+      const instructions = tokensOfInstructions(techniques)
+      return toFindings({ ...facts, window: given }, { asked, instructions, batchSize })
+    },
+    /** @throws AnnotatorUnavailable for what the model lacks, before its first call */
+    async requireFit(options: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<void> {
+      if (isFit) return
+      const fault = (await server.inspect(options)).find((finding) => finding.fault)?.fault
+      if (fault) throw misconfigured(fault)
+      isFit = true
+    },
+  }
+  return server
+}
+
+function openGate(options: ModelAnnotatorOptions, asked: ServerOptions) {
   const endpoint = openEndpoint({
     ...options,
-    timeoutMs: options.timeoutMs ?? 90_000,
-    maxBytes: options.maxBytes ?? 2 * 1024 * 1024,
+    ...asked,
+    timeoutMs: options.timeoutMs ?? profileOf(asked.server).timeoutMs,
   })
   return openCallGate({
     endpoint,
+    asked,
     limiter: options.limiter,
     breaker: createBreaker(options.breakerThreshold ?? 8, options.breakerCoolDownMs ?? 60_000),
   })

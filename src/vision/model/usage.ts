@@ -1,10 +1,11 @@
-import type OpenAI from 'openai'
-
 export interface ModelPrice {
   /** US dollars per million tokens. */
   input: number
   output: number
 }
+
+/** Counts as an endpoint gives them. */
+export type RawUsage = Partial<Record<'input' | 'cached' | 'output' | 'total', unknown>>
 
 export interface Usage {
   inputTokens: number | null
@@ -15,14 +16,13 @@ export interface Usage {
 
 export const NO_USAGE: Usage = { inputTokens: null, cachedTokens: null, outputTokens: null, costUsd: null }
 
-export function toUsage(usage: OpenAI.CompletionUsage | undefined | null, price: ModelPrice | undefined): Usage {
-  const inputTokens = toCount(usage?.prompt_tokens)
-  const completionTokens = toCount(usage?.completion_tokens)
-  const totalTokens = toCount(usage?.total_tokens)
+export function toUsage(usage: RawUsage, price: ModelPrice | undefined): Usage {
+  const inputTokens = toCount(usage.input)
+  const answerTokens = toCount(usage.output)
+  const totalTokens = toCount(usage.total)
   // Gemini counts what it thought in the total alone, and charges it as output.
-  const outputTokens =
-    completionTokens === null ? null : Math.max(completionTokens, (totalTokens ?? 0) - (inputTokens ?? 0))
-  const cachedTokens = toCount(usage?.prompt_tokens_details?.cached_tokens)
+  const outputTokens = answerTokens === null ? null : Math.max(answerTokens, (totalTokens ?? 0) - (inputTokens ?? 0))
+  const cachedTokens = toCount(usage.cached)
   if (!price || inputTokens === null || outputTokens === null)
     return { inputTokens, cachedTokens, outputTokens, costUsd: null }
   const dollars = inputTokens * price.input + outputTokens * price.output

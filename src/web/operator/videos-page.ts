@@ -94,9 +94,9 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
     all > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
   return html`<details class="notice">
 <summary>No vision model is set: frames are measured.${share}</summary>
-<p>Set these two, then start the service again. Any endpoint that speaks the OpenAI protocol will do.</p>
-<pre><code>VISION_BASE_URL=https://api.openai.com/v1
-VISION_MODEL=gpt-5-mini</code></pre></details>`
+<p>Run <code>ollama pull qwen3-vl:8b-instruct</code>, set this, then start the service again. The name of another server
+will do too, or of a hosted one with its key.</p>
+<pre><code>VISION=ollama</code></pre></details>`
 }
 
 const ACTS = { retry: 'queued again', cancel: 'cancelled', delete: 'deleted', reannotate: 'asked for again' } as const
