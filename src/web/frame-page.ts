@@ -1,3 +1,4 @@
+import { toSlug } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
@@ -127,9 +128,7 @@ const NO_STEP = html`<span></span>`
 
 function bigPicture({ frame, previous, next }: FrameData): Html {
   const size = html`width="${frame.width}" height="${frame.height}"`
-  // Higher than three by two: its height decides, and nothing is seen beside it.
-  const tall = frame.height * 1.5 > frame.width && ' tall'
-  return html`<figure class="picture${tall}">
+  return html`<figure class="picture ${shapeClass(frame)}">
   <img class="${placeholderClass(frame.palette)}" src="${frame.image_path}" alt="${altOf(frame)}" ${size}
     fetchpriority="high">
   ${frame.loop_path !== undefined && loopButton(frame)}
@@ -142,6 +141,14 @@ function bigPicture({ frame, previous, next }: FrameData): Html {
   </figcaption>
 </figure>`
 }
+
+/**
+ * How wide a picture may be for its height to fit a window, as a class: our policy allows no style attribute. Between
+ * two shapes it is that of the narrower one. The picture itself keeps its own proportions.
+ */
+const SHAPES = [0, 40, 56, 75, 100, 125, 133, 150, 160, 177, 200, 235]
+const shapeClass = ({ width, height }: Pick<ShownFrame, 'width' | 'height'>) =>
+  `shape-${SHAPES.findLast((shape) => shape <= (100 * width) / height)}`
 
 function loopButton(frame: ShownFrame): Html {
   const name = 'Play the two-second loop'
@@ -271,17 +278,21 @@ interface FrameActions {
   person?: Awaited<ReturnType<typeof personOf>>
 }
 
-/** Saving and pinning by forms that work without script; copying needs one. */
+/** Saving and pinning by forms that work without script; a press that copies needs one. */
 function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActions): Html {
   const address = `${publicUrl}/frames/${frame.id}`
+  const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replace(':', '-')}.webp`
   return html`<div class="actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
+<button type="button" class="quiet needs-script" data-copy-image="${frame.image_path}">Copy image</button>
+<a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>
+<button type="button" class="quiet needs-script" data-copy="Link" data-text="${address}">Copy link</button>
 <a class="quiet-button" href="#similar">Find similar</a>
 ${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
-<details class="fold copies"><summary>Copy</summary><div class="panel">
-${copyRow('Link', address)}
-${copyRow('Image address', publicUrl + frame.image_path)}
-${copyRow('Markdown', asMarkdown(frame, publicUrl))}
+<details class="fold"><summary>As text</summary><div class="panel">
+${textToCopy('Link', address)}
+${textToCopy('Image address', publicUrl + frame.image_path)}
+${textToCopy('Markdown', asMarkdown(frame, publicUrl))}
 </div></details>
 </div>`
 }
@@ -311,9 +322,9 @@ ${
 <button class="primary">Pin</button></form></div></details>`
 }
 
-/** A text to copy: selected by hand without script, by its button with one. */
-function copyRow(what: string, text: string): Html {
-  return html`<label class="copy-row"><span>${what}</span><textarea readonly rows="1">${text}</textarea></label>
+/** Selected as a whole by hand without script, by its button with one. */
+function textToCopy(what: string, text: string): Html {
+  return html`<h3>${what}</h3><p class="copy-text">${text}</p>
 <button type="button" class="quiet needs-script" data-copy="${what}">Copy ${what.toLowerCase()}</button>`
 }
 

@@ -1,3 +1,4 @@
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
@@ -84,5 +85,102 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     await dialog.getByText('1 of 2', { exact: true }).waitFor()
     await page.context().close()
     expect(browser.faults).toEqual([])
+  })
+
+  test('Back leads to the page below also after a reload, and Forward opens the frame again', async () => {
+    const { db } = service.stores
+    const frames = Array.from({ length: 4 }, (_, tSec) => ({ tSec, technique: 'whip-pan', caption: 'Tea is poured' }))
+    const { id, frameIds } = await seedVideo(db, { title: 'Tea', author: 'Teahouse', frames })
+    await service.drain()
+    const places = [
+      '/',
+      '/?q=tea',
+      `/videos/${id}`,
+      '/brands/Teahouse',
+      '/techniques/whip-pan',
+      `/frames/${frameIds[0]}`,
+    ]
+    for (const place of places) {
+      const page = await browser.open()
+      const at = () => page.evaluate(() => location.pathname + location.search)
+      const dialog = page.locator('dialog.over')
+      await page.goto(`${url}/privacy`)
+      await page.goto(url + place)
+      const card = page.locator('main .card-link').first()
+      const [id, href] = [await card.getAttribute('id'), await card.getAttribute('href')]
+      await card.click()
+      await dialog.getByText(/^1 of /).waitFor()
+      await page.keyboard.press('ArrowRight')
+      await dialog.getByText(/^2 of /).waitFor()
+      await page.keyboard.press('ArrowLeft')
+      await dialog.getByText(/^1 of /).waitFor()
+      await page.reload()
+      await page.locator('main .frame h1').waitFor()
+      expect([place, await at()]).toEqual([place, href])
+      await page.goBack()
+      await page.locator(`main #${id}`).waitFor()
+      expect([place, await at(), await dialog.count()]).toEqual([place, place, 0])
+      await page.goForward()
+      await dialog.locator('.about h1').waitFor()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      expect([place, await at(), await page.evaluate(() => document.activeElement?.id)]).toEqual([place, place, id])
+      await page.goBack()
+      await page.waitForURL(/privacy/)
+      await page.context().close()
+    }
+    expect(browser.faults).toEqual([])
+  })
+
+  test('the box of a picture has its proportions at every width, and its play button lies within', async () => {
+    const sizes = [
+      [640, 480],
+      [720, 1280],
+      [1280, 714],
+      [1280, 536],
+      [1, 4000],
+    ].map(([width, height], tSec) => ({ width: width!, height: height!, tSec, loop: true }))
+    const { frameIds } = await seedVideo(service.stores.db, { title: 'Shapes', frames: sizes })
+    await service.drain()
+    for (const viewport of [
+      { width: 390, height: 844 },
+      { width: 1280, height: 900 },
+      { width: 1920, height: 1080 },
+    ]) {
+      const page = await browser.open({ viewport })
+      for (const [n, { width, height }] of sizes.entries()) {
+        await page.goto(`${url}/frames/${frameIds[n]}`)
+        const boxOf = async (part: string) => (await page.locator(`.picture ${part}`).boundingBox())!
+        const [image, play] = [await boxOf('img'), await boxOf('.play')]
+        const told = { viewport: viewport.width, width, height }
+        expect({ ...told, fits: image.height <= 0.75 * viewport.height }).toEqual({ ...told, fits: true })
+        if (height < 4000) expect(Math.abs((image.width * height) / width - image.height), String(n)).toBeLessThan(1)
+        const within = play.x >= image.x && play.x + play.width <= image.x + image.width && play.y >= image.y
+        expect({ ...told, within }).toEqual({ ...told, within: true })
+        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+      }
+      await page.context().close()
+    }
+  })
+
+  test('an image is copied as other programs paste it, and downloaded by its film', async () => {
+    const { frameIds } = await seedVideo(service.stores.db, { title: 'Tea & <b>more</b>', frames: [{ tSec: 65 }] })
+    await service.drain()
+    const page = await browser.open()
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const picture = sharp({ create: { width: 1280, height: 720, channels: 3, background: '#336699' } })
+    const body = await picture.webp().toBuffer()
+    await page.route('**/media/**', (route) => route.fulfill({ contentType: 'image/webp', body }))
+    await page.goto(`${url}/frames/${frameIds[0]}`)
+    await page.getByRole('button', { name: 'Copy image' }).click()
+    await page.locator('#toast').getByText('Image copied.').waitFor()
+    const types = await page.evaluate(async () => (await navigator.clipboard.read()).flatMap(({ types }) => types))
+    expect(types).toContain('image/png')
+    const link = page.getByRole('link', { name: 'Download' })
+    expect(await link.getAttribute('download')).toBe('tea-b-more-b-1-05.webp')
+    await page.locator('summary', { hasText: 'As text' }).click()
+    expect(await page.locator('.copy-text').first().textContent()).toBe(`${url}/frames/${frameIds[0]}`)
+    await expectAccessible(page)
+    await page.context().close()
   })
 })

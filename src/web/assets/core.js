@@ -266,12 +266,11 @@ export async function copy(text, what) {
     toast(`${what} copied.`)
   } catch {
     const dialog = openDialog(`Copy the ${what.toLowerCase()}`)
-    const field = document.createElement('textarea')
-    field.value = text
-    field.readOnly = true
-    field.setAttribute('aria-label', what)
-    dialog.append(field)
-    field.select()
+    const shown = document.createElement('p')
+    shown.className = 'copy-text'
+    shown.textContent = text
+    dialog.append(shown)
+    getSelection()?.selectAllChildren(shown)
   }
 }
 

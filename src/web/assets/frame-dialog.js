@@ -1,5 +1,5 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
-// the address bar. Back closes it, and a reload shows the page itself.
+// the address bar. Back closes it, and a reload shows the frame's page itself, from where Back leads to the page below.
 import { announce, byId, copy, loadPage, on, send, tell, toast } from './core.js'
 import { openLoops } from './loops.js'
 
@@ -16,6 +16,11 @@ let shownId
 /** To the frame before and after: beside the picture. @type {HTMLButtonElement[]} */
 let turns = []
 const titleBehind = document.title
+/** The path of this document. Entries that a document pushed before its reload name another one. */
+const behind = location.pathname
+
+/** How many frames were opened one from another over this document. */
+const depthHere = () => (history.state?.behind === behind ? history.state.depth : 0)
 
 /**
  * @param {string} href
@@ -142,8 +147,8 @@ function fill(target, content) {
 
 /** Out of all frames that were opened one from another, back to the page. */
 function leave() {
-  const depth = history.state?.depth
-  if (depth) history.go(-depth)
+  const depth = depthHere()
+  if (depth > 0) history.go(-depth)
   else close()
 }
 
@@ -212,14 +217,18 @@ export function openFrames({ more = loadMore, place = placeOf, saved } = {}) {
   placeOf = place
   on('click', 'a[href^="/frames/"]', (/** @type {MouseEvent} */ event, link) => {
     if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event)) return
+    // From a frame's own page its neighbours are pages as well.
+    if (link.closest('main .frame') && !link.matches('.card-link')) return
     event.preventDefault()
-    const depth = (history.state?.depth ?? 0) + 1
-    void show(link.href, () => history.pushState({ frame: idOf(link.href), depth }, '', link.href), link)
+    const state = { frame: idOf(link.href), depth: depthHere() + 1, behind }
+    void show(link.href, () => history.pushState(state, '', link.href), link)
   })
 
-  addEventListener('popstate', (event) => {
-    if (event.state?.frame) void show(location.href, () => undefined)
-    else close()
+  // Browsers leave this document in its place also for the entries of the one that was there before a reload.
+  addEventListener('popstate', ({ state }) => {
+    if (state?.frame && state.behind === behind) void show(location.href, () => undefined)
+    else if (location.pathname === behind) close()
+    else location.reload()
   })
   on('click', '[data-leave]', leave)
   on('click', '[data-step]', (_event, button) => void step(Number(button.dataset.step)))
@@ -298,18 +307,36 @@ export function actOnFrames(saved) {
     }
   })
   on('click', '[data-copy]', (_event, button) => {
-    const field = button.previousElementSibling?.querySelector('textarea')
-    if (!field) return
     button.closest('details')?.removeAttribute('open')
-    void copy(field.value, String(button.dataset.copy))
+    void copy(String(button.dataset.text ?? button.previousElementSibling?.textContent), String(button.dataset.copy))
   })
-  on('click', 'a[href="#similar"]', (event) => {
-    const heading = byId('similar')?.querySelector('h2')
+  on('click', '[data-copy-image]', (_event, button) => void copyImage(String(button.dataset.copyImage)))
+  // The page of a frame has a second one below the dialog.
+  on('click', 'a[href="#similar"]', (event, link) => {
+    const similar = link.closest('.frame')?.querySelector('.similar')
+    const heading = similar?.querySelector('h2')
     if (!heading) return
     event.preventDefault()
-    byId('similar')?.scrollIntoView({ block: 'start' })
+    similar?.scrollIntoView({ block: 'start' })
     heading.focus({ preventScroll: true })
   })
+}
+
+/** The picture itself, as other programs paste it. They take PNG. @param {string} address */
+async function copyImage(address) {
+  const png = async () => {
+    const picture = await createImageBitmap(await (await fetch(address)).blob())
+    const canvas = new OffscreenCanvas(picture.width, picture.height)
+    canvas.getContext('2d')?.drawImage(picture, 0, 0)
+    return canvas.convertToBlob({ type: 'image/png' })
+  }
+  try {
+    // The promise itself: some browsers ask that the clipboard is written within the click.
+    await navigator.clipboard.write([new ClipboardItem({ 'image/png': png() })])
+    toast('Image copied.')
+  } catch {
+    toast('The image could not be copied. Download it instead.')
+  }
 }
 
 /** @param {HTMLImageElement} known */
@@ -321,6 +348,7 @@ function preview(known) {
   image.alt = ''
   image.width = known.width
   image.height = known.height
+  figure.style.maxWidth = `calc(74vh * ${known.width / known.height})`
   figure.append(image)
   return figure
 }
