@@ -1,6 +1,6 @@
 import type { App } from '../api/app.ts'
 import { AppError, notFound } from '../errors.ts'
-import { listBoardChoices } from '../library/collections/boards.ts'
+import { listBoards } from '../library/collections/boards.ts'
 import { clip, plural } from '../views/short-text.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Method } from './dispatcher.ts'
@@ -48,9 +48,7 @@ export function resourceMethods(deps: ResourceDeps, calls: Pick<ToolCalls, 'guar
   async function list(_params: Fields, context: CallContext, era: Era) {
     const { caller } = context
     if (!caller || refusalOfTool(BOARD_READ, caller)) return { resources: skills, ...era.listCaching('public') }
-    const boards = await calls.guarded(context, () =>
-      listBoardChoices(deps.db, caller.account.id, { limit: MAX_LISTED }),
-    )
+    const { boards } = await calls.guarded(context, () => listBoards(deps.db, caller.account.id, { limit: MAX_LISTED }))
     const ownBoards = boards.map(({ id, name, itemCount }) => ({
       uri: `board://${id}`,
       name: clip(name, 80),

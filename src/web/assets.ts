@@ -22,7 +22,6 @@ const STYLE_PARTS = [
   'page',
   'forms',
   'keys',
-  'shared-board',
   'filters',
   'grid',
   'wall',

@@ -3,7 +3,6 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
@@ -29,7 +28,6 @@ import type { PageDeps } from './page-deps.ts'
 /** Frames shown before a frame, and after it. */
 const AROUND = 8
 const SIMILAR = 18
-const MOST_BOARDS = 200
 
 /** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
 export function frameRouter({ db, assets, pages, search, limits, publicUrl }: PageDeps): Routes {
@@ -75,12 +73,9 @@ async function loadFrame(search: LibrarySearch, id: string) {
 async function personOf(db: Db, visitor: Visitor, id: string) {
   const accountId = visitor.account.id
   const mayCollect = visitor.account.plan === 'pro'
-  const [saved, boards] = await Promise.all([
-    savedAmong(db, { accountId, frameIds: [id] }),
-    mayCollect ? listBoardChoices(db, accountId, { limit: MOST_BOARDS }) : [],
-  ])
+  const saved = await savedAmong(db, { accountId, frameIds: [id] })
   const mayCorrect = visitor.account.role === 'operator'
-  return { form: visitor.form, mayCollect, mayCorrect, saved: saved.length > 0, boards }
+  return { form: visitor.form, mayCollect, mayCorrect, saved: saved.length > 0 }
 }
 
 function toPage(data: FrameData, actions: FrameActions): Page {
@@ -94,7 +89,7 @@ function toPage(data: FrameData, actions: FrameActions): Page {
     title: title.slice(0, 120),
     current: 'wall',
     wide: true,
-    modules: ['frame.js'],
+    modules: ['frame-list.js'],
     description,
     head: openGraph(actions.publicUrl, { title: altOf(frame), description, path: `/frames/${frame.id}`, image: frame }),
     body: framePage(data, actions),
@@ -286,7 +281,7 @@ function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActions): H
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet needs-script" data-copy-image="${frame.image_path}">Copy image</button>
 <a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>
-<button type="button" class="quiet needs-script" data-copy="Link" data-text="${address}">Copy link</button>
+<button type="button" class="quiet needs-script" data-copies="Link" data-text="${address}">Copy link</button>
 <a class="quiet-button" href="#similar">Find similar</a>
 ${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
 <details class="fold"><summary>As text</summary><div class="panel">
@@ -304,28 +299,19 @@ function signInToSave(frame: ShownFrame): Html {
 
 function collecting(frame: ShownFrame, person: NonNullable<FrameActions['person']>): Html {
   const fields = html`${formToken(person)}
-${hidden('frame', frame.id)}${hidden('back', `/frames/${frame.id}`)}`
+${hidden('frame', frame.id)}`
   if (!person.mayCollect) return html`<p class="hint">Saves and boards need the pro plan.</p>`
   return html`<form class="save" method="post" action="${person.saved ? '/web/unsaves' : '/web/saves'}">${fields}
+${hidden('back', `/frames/${frame.id}`)}
 <button class="primary" aria-pressed="${person.saved ? 'true' : 'false'}">${person.saved ? 'Saved' : 'Save'}</button>
 </form>
-<details class="fold pin"><summary>Board</summary><div class="panel">
-<form method="post" action="/web/pins">${fields}
-${
-  person.boards.length > 0 &&
-  html`<label for="board">Board</label>
-<select id="board" name="board">${person.boards.map(({ id, name }) => html`<option value="${id}">${name}</option>`)}
-<option value="">A new board</option></select>`
-}
-<label for="board-name">New board</label>
-<input id="board-name" name="name" maxlength="120" placeholder="Openings that work">
-<button class="primary">Pin</button></form></div></details>`
+<form class="board" method="post" action="/web/pins">${fields}<button>Board</button></form>`
 }
 
 /** Selected as a whole by hand without script, by its button with one. */
 function textToCopy(what: string, text: string): Html {
   return html`<h3>${what}</h3><p class="copy-text">${text}</p>
-<button type="button" class="quiet needs-script" data-copy="${what}">Copy ${what.toLowerCase()}</button>`
+<button type="button" class="quiet needs-script" data-copies="${what}">Copy ${what.toLowerCase()}</button>`
 }
 
 /** The frame with its credit, for notes and issues. */

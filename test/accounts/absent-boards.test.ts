@@ -71,8 +71,8 @@ test('it is in no list, and its link is dead', async () => {
   expect((await http('GET', '/api/boards')).json.boards).toEqual([])
   expect((await http('GET', '/api/boards/export')).text).not.toContain(id)
   for (const path of [`/api/shared/${token}`, `/shared/${token}`]) expect((await api.call(path)).status).toBe(404)
-  for (const path of ['/boards', '/web/boards'])
-    expect((await api.call(path, { headers: { cookie } })).text).not.toContain(id)
+  expect((await api.call('/boards', { headers: { cookie } })).text).not.toContain(id)
+  expect((await post('/web/pins', { frame: frameId })).text).not.toContain(id)
 })
 
 test.each(['', '/export?format=zip', '/timeline.csv', '?note=FRAME'])('it is no page: %s', async (path) => {

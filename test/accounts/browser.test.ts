@@ -143,7 +143,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
       await fits(page)
       await page.goto(`${api.url}/shared/${token}`)
       await fits(page)
-      expect(await page.locator('.frames > li').count()).toBe(5)
+      expect(await page.locator('.sheet > li').count()).toBe(5)
       await page.getByText('A board of 5 frames').waitFor()
       await page.context().close()
     }

@@ -39,7 +39,7 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
     ],
     ...['export_board', 'usage_report', 'add_video'],
     ...['GET /saves/export', 'GET /boards/:id/export', 'GET /boards/:id/timeline.:format'],
-    ...['POST /web/boards/:id/delete', 'POST /web/boards/:id/delete/undo'],
+    ...['POST /web/boards/copy', 'POST /web/boards/:id/delete', 'POST /web/boards/:id/delete/undo'],
     ...['GET /operator/review', 'GET /operator/analytics', 'GET /operator/system', 'POST /web/operator/videos'],
     ...['POST /web/operator/videos/:id/edit', 'POST /web/videos', 'POST /web/videos/check', 'POST /web/videos/file'],
     ...['edit', 'rename', 'retire', 'merge'].map((act) => `POST /web/techniques/:slug/${act}`),

@@ -116,7 +116,7 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
           // Only colours differ between the schemes.
           await expectAccessible(page, colorScheme === 'dark' ? 'color-contrast' : undefined)
           // Menus that lie over the page stay inside of it.
-          for (const menu of await page.locator('main .menu:not(.suggestions *) > summary').all()) {
+          for (const menu of await page.locator('main .fold:not(.suggestions *, .filters *) > summary').all()) {
             // By key, because an open menu may lie over the next one.
             await menu.press('Enter')
             await expectToFit(page, `${path} at ${width}, ${await menu.textContent()}`)

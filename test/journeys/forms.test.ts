@@ -75,7 +75,9 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
     await page.locator('#toast').getByText(OFFLINE).waitFor()
     await page.context().setOffline(false)
     await page.locator('#toast').getByRole('button', { name: 'Retry' }).click()
-    await page.getByLabel('Link').waitFor()
+    await page.locator('#share-link').waitFor()
+    // Another press of Enter copies the new link: it does not end it.
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Copy link')
   })
 
   test('an ended session keeps the note; signed in beside the page, it goes on', async () => {

@@ -89,7 +89,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.getByRole('button', { name: 'Sign in' }).click()
     await expect.poll(() => at(page)).toBe(second)
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.locator('#toast').getByText('Saved.').waitFor()
+    await page.locator('#toast').getByText('Frame saved.').waitFor()
     await page.goto(`${url}/saves`)
     await page.locator(`a[href="${second}"]`).first().waitFor()
 
@@ -101,7 +101,8 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'To the board' }).click()
     await page.getByRole('heading', { name: 'Terminals' }).waitFor()
-    const pins = (on: Page) => on.locator('#pins > li').evaluateAll((all) => all.map((one) => one.dataset.frame!))
+    const pins = (on: Page) =>
+      on.locator('#pins > li').evaluateAll((all) => all.map((one) => one.id.slice('pin-'.length)))
     const [a, b, c] = (await pins(page)) as [string, string, string]
     await page.getByRole('link', { name: 'Arrange' }).click()
     await page.locator(`#end-${a}`).press('Enter')
@@ -128,7 +129,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     const stranger = await browser.open()
     await stranger.goto(await page.evaluate(() => navigator.clipboard.readText()))
     await stranger.getByRole('heading', { name: 'Terminals' }).waitFor()
-    const shown = await stranger.locator('.frames img').evaluateAll((all) => all.map((one) => one.getAttribute('src')!))
+    const shown = await stranger.locator('.sheet img').evaluateAll((all) => all.map((one) => one.getAttribute('src')!))
     expect(shown.map((src) => /media\/(.+)-[0-9a-f]{8}-480/.exec(src)![1])).toEqual([b, c, a])
     await stranger.context().close()
     await page.context().close()

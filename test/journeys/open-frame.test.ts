@@ -1,6 +1,7 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { expectOverlay } from '../support/overlay.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -102,29 +103,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     ]
     for (const place of places) {
       const page = await browser.open()
-      const at = () => page.evaluate(() => location.pathname + location.search)
-      const dialog = page.locator('dialog.over')
-      await page.goto(`${url}/privacy`)
-      await page.goto(url + place)
-      const card = page.locator('main .card-link').first()
-      const [id, href] = [await card.getAttribute('id'), await card.getAttribute('href')]
-      await card.click()
-      await dialog.getByText(/^1 of /).waitFor()
-      await page.keyboard.press('ArrowRight')
-      await dialog.getByText(/^2 of /).waitFor()
-      await page.keyboard.press('ArrowLeft')
-      await dialog.getByText(/^1 of /).waitFor()
-      await page.reload()
-      await page.locator('main .frame h1').waitFor()
-      expect([place, await at()]).toEqual([place, href])
-      await page.goBack()
-      await page.locator(`main #${id}`).waitFor()
-      expect([place, await at(), await dialog.count()]).toEqual([place, place, 0])
-      await page.goForward()
-      await dialog.locator('.about h1').waitFor()
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'detached' })
-      expect([place, await at(), await page.evaluate(() => document.activeElement?.id)]).toEqual([place, place, id])
+      await expectOverlay(page, url, place)
       await page.goBack()
       await page.waitForURL(/privacy/)
       await page.context().close()

@@ -4,8 +4,8 @@ import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { isId, randomId } from '../ids.ts'
-import { type BoardVersion, lockBoard, type OnBoard, PRESENT, RESTING } from './board-settings.ts'
+import { idArray, isId, randomId } from '../ids.ts'
+import { type BoardVersion, findSharedBoard, lockBoard, type OnBoard, PRESENT, RESTING } from './board-settings.ts'
 import { recordAllPins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
@@ -80,20 +80,27 @@ export async function countBoards(db: DbOrTx, accountId: string): Promise<number
   return db.$count(boards, and(eq(boards.accountId, accountId), PRESENT))
 }
 
-/** A board to choose, without its covers. */
-export type BoardChoice = Pick<Board, 'id' | 'name' | 'itemCount'>
+/** A board to put frames on. */
+export interface BoardChoice extends Board {
+  /** How many of the frames are on it. */
+  held: number
+}
 type BoardSize = Pick<Board, 'itemCount'>
 
-/** Newest first. */
+const MAX_CHOICES = 200
+
+/** The boards that frames may be put on, those that were changed lately first. */
 export async function listBoardChoices(
   db: DbOrTx,
-  accountId: string,
-  { limit = MAX_BOARDS }: { limit?: number } = {},
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<BoardChoice[]> {
-  const { rows } = await db.execute<BoardChoice & Record<string, unknown>>(sql`
-    select id, name, item_count as "itemCount" from boards where account_id = ${accountId} and ${PRESENT}
-     order by created_at desc, id desc limit ${limit}`)
-  return rows
+  const { rows } = await db.execute<BoardRow & { held: number }>(sql`
+    select ${boardColumns},
+           (select count(*)::int from board_items i
+             where i.board_id = b.id and i.frame_id = any(${idArray(frameIds)})) as held
+      from boards b where b.account_id = ${accountId} and ${PRESENT}
+     order by b.updated_at desc, b.id limit ${MAX_CHOICES}`)
+  return rows.map((row) => ({ ...toBoard(row), held: row.held }))
 }
 
 /**
@@ -314,6 +321,25 @@ export async function restoreBoard(db: DbOrTx, { accountId, boardId }: OnBoard):
     await tx.execute(sql`update boards set deleted_at = null, updated_at = now() where id = ${boardId}`)
     await appendEvent(tx, { type: 'board.created', subject: boardId, accountId, data: { board_id: boardId, name } })
     await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_pinned' })
+  })
+}
+
+/**
+ * A board of the account's own, with the frames and notes of a shared one.
+ * @throws AppError not_found where the link has ended, conflict at MAX_BOARDS
+ */
+export async function copySharedBoard(db: DbOrTx, { accountId, token }: { accountId: string; token: string }) {
+  const found = await findSharedBoard(db, token)
+  return inTransactionOf(accountId, db, async (tx) => {
+    const { board: shared } = await loadFoundBoard(tx, found, { limit: 0 })
+    const board = await createBoard(tx, { accountId, name: shared.name })
+    const pinned = sql`select frame_id from board_items where board_id = ${shared.id}`
+    await tx.execute(sql`select 1 from frames where id in (${pinned}) order by id for key share`)
+    await tx.execute(sql`
+      insert into board_items (board_id, frame_id, position, note)
+      select ${board.id}, frame_id, position, note from board_items where board_id = ${shared.id}`)
+    await recordAllPins(tx, { accountId, boardId: board.id }, { type: 'board.frame_pinned' })
+    return board
   })
 }
 

@@ -108,14 +108,14 @@ export async function sweepRemovedSaves(db: Db): Promise<void> {
 export async function listSaves(
   db: DbOrTx,
   accountId: string,
-  { limit, after }: { limit?: number | undefined; after?: string | undefined } = {},
+  { limit, after, skip = 0 }: { limit?: number | undefined; after?: string | undefined; skip?: number } = {},
 ): Promise<{ saves: Save[]; next: string | null }> {
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw new AppError('invalid_request', 'after: not a cursor of this list. Use the `next` of an earlier page.')
   const { rows } = await db.execute<{ seq: string; frame_id: string; created_at: string }>(sql`
     select seq, frame_id, created_at from saves
      where account_id = ${accountId} ${after === undefined ? sql`` : sql`and seq < ${after}::bigint`}
-     order by seq desc ${limit === undefined ? sql`` : sql`limit ${limit + 1}`}`)
+     order by seq desc ${limit === undefined ? sql`` : sql`limit ${limit + 1}`} offset ${skip}`)
   const page = limit === undefined ? rows : rows.slice(0, limit)
   return {
     saves: page.map((row) => ({ frameId: row.frame_id, savedAt: new Date(row.created_at) })),

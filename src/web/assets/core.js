@@ -274,6 +274,13 @@ export async function copy(text, what) {
   }
 }
 
+on('click', '[data-copies]', (_event, button) => {
+  const menu = button.closest('details')
+  menu?.removeAttribute('open')
+  menu?.querySelector('summary')?.focus()
+  void copy(String(button.dataset.text ?? button.previousElementSibling?.textContent), String(button.dataset.copies))
+})
+
 // One menu at a time, and none when the reader goes on.
 document.addEventListener('click', ({ target }) => {
   for (const menu of document.querySelectorAll('details.fold[open]'))

@@ -120,7 +120,7 @@ function arrive() {
   const message = text.join('').trim()
   if (path !== location.pathname || location.hash) return announce(message)
   scrollTo(0, y)
-  const control = at && document.querySelector(at)
+  const control = document.querySelector('main [autofocus]') ?? (at && document.querySelector(at))
   const menu = control?.closest('details:not([open])')
   focusOn((menu ? menu.querySelector('summary') : control) ?? told ?? document.querySelector('main h1'))
   if (!told || told.getBoundingClientRect().top >= 0) announce(message || 'Done.')

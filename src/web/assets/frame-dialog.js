@@ -1,7 +1,9 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the frame's page itself, from where Back leads to the page below.
-import { announce, byId, copy, loadPage, on, send, tell, toast } from './core.js'
+import { mark, openCardTools, pin, save, toggleSave } from './collect.js'
+import { announce, byId, loadPage, on, tell, toast } from './core.js'
 import { openLoops } from './loops.js'
+import { frameOf, openSelecting, pickedFrames, togglePick } from './select.js'
 
 /** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
 let loadMore = async () => false
@@ -46,10 +48,7 @@ async function show(href, enter, from) {
     const picture = article.querySelector('.picture img')
     // The small picture is there already; the large one comes over it.
     if (known && picture instanceof HTMLElement) {
-      picture.style.backgroundImage = `url("${known.currentSrc || known.src}")`
-      picture.style.backgroundSize = 'contain'
-      picture.style.backgroundPosition = 'center'
-      picture.style.backgroundRepeat = 'no-repeat'
+      picture.style.background = `url("${known.currentSrc || known.src}") center / contain no-repeat`
     }
     fill(target, article)
     target.removeAttribute('aria-busy')
@@ -143,6 +142,16 @@ function turn(by, sign, name) {
 function fill(target, content) {
   target.querySelector('.over-body')?.replaceChildren(content)
   target.querySelector('.picture')?.append(...turns)
+  const note = document.querySelector(`#f-${CSS.escape(shownId ?? '')} ~ .note`)
+  if (note) target.querySelector('.picture')?.after(note.cloneNode(true))
+  noteSaved(target)
+}
+
+/** What the article says of the person's save. @param {ParentNode} part */
+function noteSaved(part) {
+  const button = part.querySelector('.frame form.save button')
+  const id = button?.closest('.frame')?.getAttribute('data-id')
+  if (id) mark(id, button?.getAttribute('aria-pressed') === 'true')
 }
 
 /** Out of all frames that were opened one from another, back to the page. */
@@ -207,14 +216,15 @@ function showPlace() {
 }
 
 /**
+ * The frames of a page open over it, and are saved, put on boards and selected on it.
  * @param {object} [options]
  * @param {() => Promise<boolean>} [options.more]
  * @param {typeof placeOf} [options.place]
- * @param {(id: string, on: boolean) => void} [options.saved]
  */
-export function openFrames({ more = loadMore, place = placeOf, saved } = {}) {
+export function openFrames({ more = loadMore, place = placeOf } = {}) {
   loadMore = more
   placeOf = place
+  noteSaved(document)
   on('click', 'a[href^="/frames/"]', (/** @type {MouseEvent} */ event, link) => {
     if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event)) return
     // From a frame's own page its neighbours are pages as well.
@@ -232,92 +242,62 @@ export function openFrames({ more = loadMore, place = placeOf, saved } = {}) {
   })
   on('click', '[data-leave]', leave)
   on('click', '[data-step]', (_event, button) => void step(Number(button.dataset.step)))
-  actOnFrames(saved)
+  actOnFrames()
+  openCardTools()
+  openSelecting(() => {
+    // Without script the form of a board does the same.
+    const remove = document.querySelector('#picked [data-removes]')
+    /** @type {[string, () => unknown][]} */
+    const acts = [['Board', () => pin(pickedFrames())]]
+    if (remove instanceof HTMLElement) acts.push(['Remove', () => remove.click()])
+    return document.querySelector('#picked[data-saves]') ? acts : [['Save', () => save(pickedFrames())], ...acts]
+  })
 }
 
 export const isFrameOpen = () => dialog !== undefined
 
-/** The id of the frame that is shown. */
-export const shownFrame = () => (dialog ? shownId : undefined)
+/** The frame that is open, else the one with the focus, else that of the page. */
+function current() {
+  const card = document.activeElement?.closest('.card-link')
+  const focused = card ? frameOf(card) : document.querySelector('main > .frame')?.getAttribute('data-id')
+  return (dialog && shownId) ?? focused ?? undefined
+}
 
-/**
- * What the article of a frame does, in the dialog and on its own page.
- * @param {(id: string, on: boolean) => void} [saved]
- */
-export function actOnFrames(saved) {
+/** @param {(ids: string[]) => unknown} act on what is selected, else on the current frame */
+const onFrames = (act) => () => {
+  const ids = isFrameOpen() ? [] : pickedFrames()
+  const id = current()
+  if (ids.length > 0) void act(ids)
+  else if (id !== undefined) void act([id])
+  else toast('Go to a frame first: press Tab, then the arrow keys.')
+}
+
+export const CARD_KEYS = {
+  s: {
+    does: 'Save the frame, or what is selected',
+    act: onFrames((ids) => (ids.length === 1 ? toggleSave(String(ids[0])) : save(ids))),
+  },
+  b: { does: 'Put it on a board', act: onFrames(pin) },
+  x: { does: 'Select the frame', act: onFrames((ids) => togglePick(current() ?? String(ids[0]))) },
+}
+
+/** What the article of a frame does, in the dialog and on its own page. */
+function actOnFrames() {
   openLoops()
-  on('submit', 'form.save', async (event, form) => {
-    if (!(form instanceof HTMLFormElement)) return
-    event.preventDefault()
-    // A second press would overtake the first.
-    if (form.ariaBusy === 'true') return
-    const button = form.querySelector('button')
-    const wasSaved = button?.getAttribute('aria-pressed') === 'true'
-    const show = (/** @type {boolean} */ on) => {
-      form.action = on ? '/web/unsaves' : '/web/saves'
-      button?.setAttribute('aria-pressed', String(on))
-      if (button) button.textContent = on ? 'Saved' : 'Save'
-    }
-    const id = String(new FormData(form).get('frame'))
-    // What was removed comes back where it was, with its time.
-    const putBack = (/** @type {import('./core.js').Undo} */ undo) =>
-      send(undo.action, undo.fields).then(
-        () => {
-          show(true)
-          saved?.(id, true)
-        },
-        (error) => tell(error, () => void putBack(undo)),
-      )
-    const sent = send(form.action, new FormData(form))
-    form.ariaBusy = 'true'
-    show(!wasSaved)
-    let answer
-    try {
-      answer = await sent
-    } catch (error) {
-      show(wasSaved)
-      tell(error, () => form.requestSubmit())
-      return
-    } finally {
-      form.ariaBusy = null
-    }
-    saved?.(id, !wasSaved)
-    if (wasSaved) toast('Removed from your saves.', answer.undo ? { undo: () => putBack(answer.undo) } : {})
-    else toast('Saved.', { undo: () => form.requestSubmit(), link: { href: '/saves', label: 'All saves' } })
-  })
-  on('submit', '.pin form', async (event, form) => {
-    if (!(form instanceof HTMLFormElement)) return
-    event.preventDefault()
-    const menu = form.closest('details')
-    const frame = String(new FormData(form).get('frame'))
-    const sent = send(form.action, new FormData(form))
-    // Told at once, and taken back where the library refuses.
-    menu?.removeAttribute('open')
-    menu?.querySelector('summary')?.focus()
-    toast('Pinned.')
-    try {
-      const { board, pinned } = await sent
-      toast('Pinned.', {
-        link: { href: `/boards/${board}`, label: 'To the board' },
-        ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame }).catch(tell) } : {}),
-      })
-    } catch (error) {
-      menu?.setAttribute('open', '')
-      tell(error, () => form.requestSubmit())
-    }
-  })
-  on('click', '[data-copy]', (_event, button) => {
-    button.closest('details')?.removeAttribute('open')
-    void copy(String(button.dataset.text ?? button.previousElementSibling?.textContent), String(button.dataset.copy))
-  })
+  for (const act of ['save', 'board'])
+    on('submit', `form.${act}`, (event, form) => {
+      const id = form.closest('.frame')?.getAttribute('data-id')
+      if (!id) return
+      event.preventDefault()
+      void (act === 'save' ? toggleSave(id) : pin([id]))
+    })
   on('click', '[data-copy-image]', (_event, button) => void copyImage(String(button.dataset.copyImage)))
   // The page of a frame has a second one below the dialog.
   on('click', 'a[href="#similar"]', (event, link) => {
-    const similar = link.closest('.frame')?.querySelector('.similar')
-    const heading = similar?.querySelector('h2')
-    if (!heading) return
+    const heading = link.closest('.frame')?.querySelector('.similar h2')
+    if (!(heading instanceof HTMLElement)) return
     event.preventDefault()
-    similar?.scrollIntoView({ block: 'start' })
+    heading.scrollIntoView()
     heading.focus({ preventScroll: true })
   })
 }
@@ -335,7 +315,7 @@ async function copyImage(address) {
     await navigator.clipboard.write([new ClipboardItem({ 'image/png': png() })])
     toast('Image copied.')
   } catch {
-    toast('The image could not be copied. Download it instead.')
+    toast('The image was not copied. Download it instead.')
   }
 }
 
@@ -343,11 +323,8 @@ async function copyImage(address) {
 function preview(known) {
   const figure = document.createElement('figure')
   figure.className = 'picture'
-  const image = document.createElement('img')
-  image.src = known.currentSrc || known.src
+  const image = /** @type {HTMLImageElement} */ (known.cloneNode())
   image.alt = ''
-  image.width = known.width
-  image.height = known.height
   figure.style.maxWidth = `calc(74vh * ${known.width / known.height})`
   figure.append(image)
   return figure

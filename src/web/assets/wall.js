@@ -1,20 +1,8 @@
 // The wall. Without this script it works by links and forms; with it, the same addresses are fetched and their parts
 // swapped in.
-import {
-  clearPicked,
-  frameOf,
-  mark,
-  markSaved,
-  openCardTools,
-  openSelecting,
-  pick,
-  pickedFrames,
-  pin,
-  save,
-  toggleSave,
-} from './collect.js'
-import { announce, byId, isTyping, keys, loadPage, on, swap, tell, toast } from './core.js'
-import { isFrameOpen, openFrames, shownFrame, step } from './frame-dialog.js'
+import { markSaved } from './collect.js'
+import { announce, byId, isTyping, keys, loadPage, on, swap, tell } from './core.js'
+import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 import { openSuggestions } from './suggest.js'
 import { more, note, openSheets, placeInWall, reset } from './wall-sheets.js'
 
@@ -31,9 +19,7 @@ openSheets((sheet) => {
   rove()
   void markSaved(sheet)
 })
-openFrames({ more, place: placeInWall, saved: mark })
-openCardTools()
-openSelecting()
+openFrames({ more, place: placeInWall })
 
 /** The address of the wall that is in the page, without its page. */
 let shown = withoutPage(location.href)
@@ -182,10 +168,6 @@ on('change', '.look input', (_event, radio) => {
   }
 })
 
-document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && !event.defaultPrevented && !isFrameOpen()) clearPicked()
-})
-
 /* ---------- keys ---------- */
 
 const links = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll('#wall .card-link')])
@@ -200,14 +182,6 @@ on('focusin', '#wall .card-link', (_event, link) => {
   for (const other of document.querySelectorAll('#wall .card-link[tabindex="0"]')) other.setAttribute('tabindex', '-1')
   link.setAttribute('tabindex', '0')
 })
-
-/** The frame that has the focus, or the one that is open. */
-function current() {
-  const open = shownFrame()
-  if (open !== undefined) return open
-  const card = document.activeElement?.closest('.card-link')
-  return card ? frameOf(card) : undefined
-}
 
 /**
  * By what the eye sees: left and right along the wall, up and down to the nearest frame of the next row.
@@ -253,15 +227,6 @@ function inNextRow(from, along) {
   return best?.card
 }
 
-/** @param {(ids: string[]) => unknown} act on what is selected, else on the frame with the focus */
-const onFrames = (act) => () => {
-  const ids = isFrameOpen() ? [] : pickedFrames()
-  const id = current()
-  if (ids.length > 0) void act(ids)
-  else if (id !== undefined) void act([id])
-  else toast('Go to a frame first: press Tab, then the arrow keys.')
-}
-
 keys({
   '/': {
     does: 'Search',
@@ -274,16 +239,7 @@ keys({
   ArrowRight: { does: 'The frame to the right, or after', act: move(1, false) },
   ArrowUp: { does: 'The frame above', act: move(-1, true) },
   ArrowDown: { does: 'The frame below', act: move(1, true) },
-  s: {
-    does: 'Save the frame, or what is selected',
-    act: () => {
-      const button = document.querySelector('dialog.over form.save button')
-      if (button instanceof HTMLElement) button.click()
-      else onFrames((ids) => (ids.length === 1 ? toggleSave(String(ids[0])) : save(ids)))()
-    },
-  },
-  b: { does: 'Put it on a board', act: onFrames(pin) },
-  x: { does: 'Select the frame', act: onFrames((ids) => pick(current() ?? String(ids[0]))) },
+  ...CARD_KEYS,
   v: {
     does: 'One of each look-alike, or all',
     act: () => {

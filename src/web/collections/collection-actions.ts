@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { operationOf } from '../../api/endpoints.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { setCover } from '../../library/collections/board-settings.ts'
-import { ensureBoard, listBoardChoices, restoreBoard } from '../../library/collections/boards.ts'
+import { copySharedBoard, ensureBoard, restoreBoard } from '../../library/collections/boards.ts'
 import { MAX_PINS, pinFrame, pinFrames, repinFrames, requirePin, unpinFrames } from '../../library/collections/pins.ts'
 import { resaveFrames, savedAmong, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { type ActionOptions, type Actions, type Asked, field, frameFields, frameForm } from '../actions.ts'
 import { counted, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { boardPath, chooseBoard } from './board-view.ts'
+import { boardPath } from './board-view.ts'
+import { boardChoices } from './collection-pages.ts'
 import { removal } from './parts.ts'
 
 /** What people do with saves. */
@@ -71,6 +72,22 @@ export function addBoardActions(actions: Actions, { db }: PageDeps): void {
   const deleted = { path: '/web/boards/:id/delete', of: operationOf('deleteBoard') }
   actions.operation(deleted, ({ param }) => `/boards?deleted=${param('id')}`)
 
+  const copied = {
+    path: '/web/boards/copy',
+    who: 'pro',
+    price: 'heavy',
+    body: z.object({ shared: field.text }),
+    confirm: () => ({
+      title: 'Save this board to yours?',
+      body: html`<p>You get a board of your own, with the frames and notes as they are now.</p>`,
+      button: 'Save',
+    }),
+  } as const
+  actions.action(copied, async ({ visitor, body }) => {
+    const board = await copySharedBoard(db, { accountId: visitor.account.id, token: body.shared })
+    return { json: { board: board.id }, to: `/boards/${board.id}` }
+  })
+
   const body = z.object({ cover: field.filled, ...seenPart })
   actions.action({ path: '/web/boards/:id/cover', who: 'pro', body }, async (asked) => {
     const { cover = null, ...seen } = asked.body
@@ -108,7 +125,8 @@ const Repins = z.object({ board: field.text, pins: field.json.pipe(z.array(Unpin
 const Note = z.object({ frame: field.text, note: field.text, page: field.filled })
 
 /** What people do with the frames of a board. */
-export function addPinActions(actions: Actions, { db }: PageDeps): void {
+export function addPinActions(actions: Actions, deps: PageDeps): void {
+  const { db } = deps
   const pins: ActionOptions<typeof Pins> = {
     path: '/web/pins',
     who: 'pro',
@@ -123,9 +141,8 @@ export function addPinActions(actions: Actions, { db }: PageDeps): void {
     const accountId = visitor.account.id
     const { frame: frameIds, board, name = '', note } = body
     if (asksWhere(body)) {
-      // Frames of a board are not offered that board again.
-      const boards = (await listBoardChoices(db, accountId)).filter(({ id }) => id !== board)
-      return { page: { title: 'Pin', current: 'boards', body: chooseBoard(visitor, boards, frameIds) } }
+      const choices = await boardChoices(deps, visitor, frameIds)
+      return { page: { title: 'Put on a board', current: 'boards', body: choices } }
     }
     const pinned = await db.transactionOf(accountId, async (tx) => {
       const boardId = board || (await ensureBoard(tx, { accountId, name })).board.id

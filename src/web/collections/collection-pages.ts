@@ -9,61 +9,61 @@ import {
   listBoards,
   loadBoard,
   loadPins,
-  MAX_BOARD_NAME,
 } from '../../library/collections/boards.ts'
-import { countSaves, listSaves } from '../../library/collections/saves.ts'
+import { countSaves, listSaves, savedAmong } from '../../library/collections/saves.ts'
 import type { Parameters, Values } from '../../parameters.ts'
-import { type SavedFrame, toBoards, toBoardWithItems, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
+import type { LibrarySearch } from '../../search/library-search.ts'
+import { toBoards, toSavedFrames } from '../../views/collections.ts'
 import type { Actions, Asked } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, html, listPages } from '../html.ts'
+import type { Html } from '../html.ts'
+import { WITH_FRAMES } from '../layout.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { boardPage, noteForm } from './board-view.ts'
-import { emptyState, exportLinks, pickCard, planNotice, undoForm } from './parts.ts'
+import { boardsPage, chooseBoard } from './board-list.ts'
+import { boardPage, noteForm, type ShownPin } from './board-view.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
 const BOARDS_SHOWN = 24
+const COVERS = 4
 
-const cursor = (pattern: RegExp) => ({ schema: z.string().regex(pattern), description: 'Where the page begins.' })
-const savesParameters = { after: cursor(/^\d{1,15}$/) } as const satisfies Parameters
+const page = (most: number) => ({
+  schema: z.coerce.number().int().min(1).max(most),
+  description: `Page of ${BOARD_PAGE} frames.`,
+})
 const boardsParameters = {
-  after: cursor(BOARD_CURSOR),
+  after: { schema: z.string().regex(BOARD_CURSOR), description: 'Where the page begins.' },
   deleted: { schema: z.string().regex(/^[0-9A-Za-z]{1,64}$/), description: 'A board that can be taken back.' },
 } as const satisfies Parameters
 const boardParameters = {
-  page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
+  page: page(50),
   note: { schema: z.string().max(64), description: 'The frame whose note is edited.' },
   arrange: { schema: z.literal('1'), description: 'Each frame has the buttons that move it.' },
   shared: { schema: z.literal('1'), description: 'Shows the share link.' },
 } as const satisfies Parameters
 
-/** `/saves`, `/boards` and `/boards/{id}` of the signed-in person. */
+const WITH_BOARD = { ...WITH_FRAMES, current: 'boards', modules: [...WITH_FRAMES.modules, 'board.js'] } as const
+
+/** `/boards`, `/boards/{id}` and `/saves` of the signed-in person. */
 export function addCollectionPages(actions: Actions, deps: PageDeps): void {
-  const { db } = deps
+  const { db, search } = deps
 
-  actions.page('/saves', 'person', { parameters: savesParameters, price: 'search' }, async ({ visitor, query }) => {
-    const { after } = query
-    const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
-    const frames = await toSavedFrames(deps, saves)
-    const total = await countSaves(db, visitor.account.id)
-    const body = savesPage({ visitor, frames, total, next, after })
-    return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
-  })
-
-  // For the scripts of other pages: which boards there are to pin to.
-  actions.page('/web/boards', 'person', { parameters: {} }, async ({ visitor, res }) => {
-    const stored = await listBoardChoices(db, visitor.account.id)
-    const boards = stored.map(({ id, name, itemCount }) => ({ id, name, item_count: itemCount }))
-    res.set('Cache-Control', 'no-store').json({ boards })
-    return undefined
+  const saves = { parameters: { page: page(100_000) }, price: 'search' } as const
+  actions.page('/saves', 'person', saves, async ({ visitor, query }) => {
+    const accountId = visitor.account.id
+    const total = await countSaves(db, accountId)
+    const page = lastPage(total, query.page)
+    const { saves } = await listSaves(db, accountId, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
+    const pins = await withFrames(search, saves)
+    return { ...WITH_BOARD, title: 'Saved', body: boardPage({ visitor, pins, total, page }) }
   })
 
   actions.page('/boards', 'person', { parameters: boardsParameters }, async ({ visitor, query }) => {
     const { after, deleted } = query
     const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
-    const body = boardsPage({ visitor, boards, after, next, deleted })
-    return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
+    const saved = after === undefined ? await loadSaved(deps, visitor, COVERS) : undefined
+    const body = boardsPage({ visitor, saved, boards, after, next, deleted })
+    return { title: 'Boards', current: 'boards', wide: true, body }
   })
 
   actions.page('/boards/:id', 'person', { parameters: boardParameters, price: 'search' }, (asked) =>
@@ -71,110 +71,71 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
   )
 }
 
+/** Asks on which board to put frames. */
+export async function boardChoices(deps: PageDeps, visitor: Visitor, frameIds: readonly string[]): Promise<Html> {
+  const of = { accountId: visitor.account.id, frameIds }
+  const [stored, saved, held] = await Promise.all([
+    listBoardChoices(deps.db, of),
+    loadSaved(deps, visitor, 1),
+    savedAmong(deps.db, of),
+  ])
+  const boards = await toBoards(deps, stored)
+  const choices = boards.map((board, n) => ({ ...board, held: stored[n]!.held }))
+  return chooseBoard(visitor, { frameIds, saved: { ...saved, held: held.length }, boards: choices })
+}
+
+/** What is saved, as a board. */
+async function loadSaved(deps: PageDeps, { account }: Visitor, covers: number) {
+  const { saves } = await listSaves(deps.db, account.id, { limit: covers })
+  const frames = await toSavedFrames(deps, saves)
+  const item_count = await countSaves(deps.db, account.id)
+  return { item_count, cover_urls: frames.map(({ thumb_url }) => thumb_url) }
+}
+
+/** Rows with their frames, in order. What the library no longer has is left out. */
+export async function withFrames(
+  search: Pick<LibrarySearch, 'framesByIds'>,
+  rows: readonly { frameId: string; note?: string | null }[],
+): Promise<ShownPin[]> {
+  const found = await search.framesByIds(rows.map(({ frameId }) => frameId))
+  const frames = new Map(found.map((frame) => [frame.id, frame]))
+  return rows.flatMap(({ frameId, note = null }) => {
+    const frame = frames.get(frameId)
+    return frame ? [{ frame, note }] : []
+  })
+}
+
 async function showBoard(deps: PageDeps, { visitor, param, query }: Asked & { query: Values<typeof boardParameters> }) {
-  const { db } = deps
+  const { db, search } = deps
   const { page: asked = 1, note, arrange, shared } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
-  const shown = { current: 'boards' as const, modules: ['collections.js', 'board.js'] }
   if (note !== undefined) {
     const { board } = await loadBoard(db, at, { limit: 0 })
-    const [item] = await toPinnedFrames(deps, await loadPins(db, board, [note]))
-    if (item)
-      return { ...shown, title: board.name, body: noteForm({ visitor, page: pageOf(board, asked) }, board, item) }
+    const [pin] = await withFrames(search, await loadPins(db, board, [note]))
+    const page = lastPage(board.itemCount, asked)
+    if (pin) return { current: 'boards' as const, title: board.name, body: noteForm({ visitor, page }, board, pin) }
   }
   const { page, stored } = await loadPage(db, at, asked)
-  const board = await toBoardWithItems(deps, stored)
-  const token = board.shared_at === null ? null : await findShareToken(db, at)
+  const { board } = stored
+  const token = board.sharedAt === null ? null : await findShareToken(db, at)
   const body = boardPage({
     visitor,
     board,
-    total: stored.board.itemCount,
+    pins: await withFrames(search, stored.pins),
+    total: board.itemCount,
     page,
     arranging: arrange !== undefined,
     link: token && `${deps.publicUrl}/shared/${token}`,
     showLink: shared !== undefined,
   })
-  return { ...shown, title: board.name, wide: true, body }
+  return { ...WITH_BOARD, title: board.name, body }
 }
 
 /** Behind the last page is the last one: its frames may just have been removed. */
-const pageOf = ({ itemCount }: { itemCount: number }, asked: number) =>
-  Math.max(1, Math.min(asked, Math.ceil(itemCount / BOARD_PAGE)))
+const lastPage = (total: number, asked = 1) => Math.max(1, Math.min(asked, Math.ceil(total / BOARD_PAGE)))
 
 async function loadPage(db: Db, at: OnBoard, asked: number): Promise<{ page: number; stored: LoadedBoard }> {
   const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip: (asked - 1) * BOARD_PAGE })
-  const page = pageOf(stored.board, asked)
+  const page = lastPage(stored.board.itemCount, asked)
   return page === asked ? { page, stored } : loadPage(db, at, page)
 }
-
-interface ListData {
-  visitor: Visitor
-  /** The cursors of this page and of the next one. */
-  after: string | undefined
-  next: string | null
-}
-
-interface SavesData extends ListData {
-  frames: readonly SavedFrame[]
-  total: number
-}
-
-/** `/saves`: everything a person saved, newest first. */
-function savesPage({ visitor, frames, total, after, next }: SavesData): Html {
-  return html`<h1>Saves</h1>
-${planNotice(visitor)}
-<p class="lead">${counted(total, 'frame')}, newest first.</p>
-${total === 0 ? NO_SAVES : html`<div class="tools">${exportLinks('/saves/export')}</div>`}
-<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}
-  <span data-count>Selected frames:</span>
-  <button formaction="/web/pins">Pin to a board</button>
-  <button formaction="/web/unsaves" data-removes>Remove</button>
-</form>
-<ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'picked' }))}</ol>
-${listPages({ first: after !== undefined && '/saves', next: next && `/saves?after=${next}` })}`
-}
-
-const NO_SAVES = emptyState(
-  'What you save will be here',
-  html`The newest comes first. Open a frame on the wall and press <kbd>s</kbd> or <b>Save</b>; a long press or
-  <kbd>x</kbd> selects several.`,
-)
-
-type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
-
-interface BoardsData extends ListData {
-  boards: readonly ShownBoard[]
-  /** The board that was deleted just now. */
-  deleted: string | undefined
-}
-
-/** `/boards`: a person's boards, newest first, and a form for another. */
-function boardsPage({ visitor, boards, after, next, deleted }: BoardsData): Html {
-  return html`<h1>Boards</h1>
-${deleted !== undefined && undoForm(visitor, { action: `/web/boards/${deleted}/delete/undo`, fields: {} })}
-${planNotice(visitor)}
-<form class="inline" method="post" action="/web/boards">${formToken(visitor)}
-  <label for="name">New board</label>
-  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
-  <button class="primary">Make</button>
-</form>
-${boards.length === 0 && after === undefined && NO_BOARDS}
-<ul class="boards">${boards.map(boardCard)}</ul>
-${listPages({ first: after !== undefined && '/boards', next: next && `/boards?after=${next}` })}`
-}
-
-const NO_BOARDS = emptyState(
-  'Your boards will be here',
-  html`A board keeps frames in your order, each with a note. Name one above, or open a frame on the wall and
-  press <kbd>b</kbd> or <b>Board</b>.`,
-)
-
-function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {
-  return html`<li><a href="/boards/${id}">
-  <span class="covers">${cover_urls.map(cover)}</span>
-  <span class="name">${name}</span>
-  <span class="hint">${counted(item_count, 'frame')}${shared_at !== null && ', shared'}</span>
-</a></li>`
-}
-
-const cover = (url: string) => html`<img src="${url}" alt="" width="160" height="90" loading="lazy">`

@@ -1,8 +1,7 @@
-import type { PinnedFrame, SavedFrame } from '../../views/collections.ts'
 import type { Done } from '../actions.ts'
 import { exportList } from '../film-panels.ts'
 import type { Visitor } from '../guard.ts'
-import { clock, counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
+import { counted, formToken, type Html, hidden, html, trusted } from '../html.ts'
 
 /** What the pages of saves and boards share. */
 
@@ -48,25 +47,6 @@ export function planNotice({ account }: Visitor): Html | false {
   )
 }
 
-/** The first pictures load at once. */
-const EAGER = 8
-
-/** A picture that leads to its frame, with a box to select it. `extra`: further controls. */
-export function pickCard(
-  frame: SavedFrame | PinnedFrame,
-  { n, form, extra, id }: { n: number; form: string; extra?: Html; id?: string },
-): Html {
-  const alt = frame.caption ?? `${frame.video.title}, ${clock(frame.t_sec)}`
-  const loading = n >= EAGER && trusted(' loading="lazy"')
-  return html`<li class="pick" data-frame="${frame.id}"${id !== undefined && html` id="${id}"`}>
-<a href="/frames/${frame.id}"><img src="${frame.thumb_url}" alt="${alt}" width="${frame.width}"
-  height="${frame.height}" decoding="async"${loading}></a>
-<label class="box"><input type="checkbox" name="frame" value="${frame.id}" form="${form}">
-  <span class="credit"><span class="visually-hidden">Select </span>${frame.author ?? frame.video.title}
-  ${clock(frame.t_sec)}</span></label>
-${extra}</li>`
-}
-
 /** `timeline`: where its files for editing programs are. */
 export function exportLinks(path: string, timeline?: string): Html {
   return menu(
@@ -82,6 +62,6 @@ export function exportLinks(path: string, timeline?: string): Html {
 
 /** A button that folds out what it does. It lies over the page, so nothing beside it moves; one is open at a time. */
 export function menu(label: string, panel: Html, { open = false } = {}): Html {
-  return html`<details class="menu" name="menu"${open && trusted(' open')}><summary>${label}</summary>
+  return html`<details class="fold" name="menu"${open && trusted(' open')}><summary>${label}</summary>
   <div class="panel">${panel}</div></details>`
 }

@@ -41,7 +41,7 @@ export function addAccountPages(actions: Actions, deps: PageDeps): void {
     const { email, url } = await inviteMember(deps, body.email)
     const byHand = await sendInvitation(deps, { to: email, ...invitationMail(url, visitor.account.email) })
     const shown = invitedPage(email, byHand === undefined ? undefined : { url, byHand })
-    return { page: { title: 'Invitation', current: 'operator', modules: ['collections.js'], body: shown }, status: 201 }
+    return { page: { title: 'Invitation', current: 'operator', body: shown }, status: 201 }
   })
 
   const plan = {
@@ -111,8 +111,8 @@ ${
   link === undefined
     ? html`<p>The mail is sent. Its link works once, for ${INVITATION_DAYS} days.</p>`
     : html`<p>${link.byHand}, so pass this link on. It works once, for ${INVITATION_DAYS} days.</p>
-<div class="field"><label for="link">Link</label><input id="link" readonly value="${link.url}"></div>
-<p class="needs-script"><button type="button" class="primary" data-copy-from="link">Copy link</button></p>`
+<p class="copy-text">${link.url}</p>
+<button type="button" class="primary needs-script" data-copies="Link">Copy link</button>`
 }
 <p><a class="button" href="/operator/accounts">Back to the accounts</a></p></section>`
 }

@@ -85,10 +85,10 @@ function suggestionItem(
   return html`<li class="card"><h3>${slug} <span class="hint">${counted(count, 'frame')}</span></h3>
 ${strip(frame_ids.slice(0, 6), pictures)}
 <div class="tools">
-<details class="menu"><summary>Add it</summary>
+<details class="fold"><summary>Add it</summary>
 <p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
 ${textsForm(visitor, '/web/techniques', { slug, name: nameOf(slug) })}</details>
-<details class="menu"><summary>It is another name of…</summary>
+<details class="fold"><summary>It is another name of…</summary>
 <form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
 ${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></form></details>
 <form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
