@@ -104,7 +104,7 @@ type FrameData = Awaited<ReturnType<typeof loadFrame>>
 function framePage(data: FrameData, actions: FrameActions): Html {
   const { frame, around, similar } = data
   return html`<article class="frame" id="frame" data-id="${frame.id}">
-<div class="stage">${bigPicture(data)}${around.length > 1 && moments(around, frame)}</div>
+<div class="stage">${bigPicture(data)}</div>
 <div class="about">
   <h1 tabindex="-1">${frame.caption ?? altOf(frame)}</h1>
   ${credit(frame)}
@@ -114,6 +114,7 @@ function framePage(data: FrameData, actions: FrameActions): Html {
   ${frame.palette.length > 0 && palette(frame.palette)}
   ${provenanceTable(frame)}
 </div>
+${around.length > 1 && moments(around, frame)}
 ${similar.length > 0 && moreLikeThis(similar)}
 </article>`
 }
@@ -141,7 +142,7 @@ function bigPicture({ frame, previous, next }: FrameData): Html {
  * How wide a picture may be for its height to fit a window, as a class: our policy allows no style attribute. Between
  * two shapes it is that of the narrower one. The picture itself keeps its own proportions.
  */
-const SHAPES = [0, 40, 56, 75, 100, 125, 133, 150, 160, 177, 200, 235]
+const SHAPES = [0, 40, 56, 75, 100, 133, 160, 177, 235]
 const shapeClass = ({ width, height }: Pick<ShownFrame, 'width' | 'height'>) =>
   `shape-${SHAPES.findLast((shape) => shape <= (100 * width) / height)}`
 
@@ -279,9 +280,9 @@ function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActions): H
   const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replace(':', '-')}.webp`
   return html`<div class="actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
-<button type="button" class="quiet needs-script" data-copy-image="${frame.image_path}">Copy image</button>
+<button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>
 <a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>
-<button type="button" class="quiet needs-script" data-copies="Link" data-text="${address}">Copy link</button>
+<button type="button" class="quiet-button needs-script" data-copies="Link" data-text="${address}">Copy link</button>
 <a class="quiet-button" href="#similar">Find similar</a>
 ${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
 <details class="fold"><summary>As text</summary><div class="panel">
@@ -305,7 +306,8 @@ ${hidden('frame', frame.id)}`
 ${hidden('back', `/frames/${frame.id}`)}
 <button class="primary" aria-pressed="${person.saved ? 'true' : 'false'}">${person.saved ? 'Saved' : 'Save'}</button>
 </form>
-<form class="board" method="post" action="/web/pins">${fields}<button>Board</button></form>`
+<form class="board" method="post" action="/web/pins">${fields}
+<button class="quiet-button">Board</button></form>`
 }
 
 /** Selected as a whole by hand without script, by its button with one. */

@@ -171,6 +171,10 @@ function isAfter(item, x) {
 
 const MOST_FOUND = 48
 
+byId('add-search')
+  ?.closest('details')
+  ?.addEventListener('toggle', () => byId('add-search')?.focus())
+
 on('submit', '.adding form', async (event, form) => {
   event.preventDefault()
   const found = byId('found')

@@ -1,4 +1,4 @@
-// Saving frames and putting them on boards, from a grid, from the overlay and from a frame's own page.
+// Saving frames and putting them on boards, from a grid and from the page of a frame.
 import { announce, openDialog, post, readAnswer, readPage, send, tell, toast } from './core.js'
 import { cellOf, clearPicked, describe, frameOf, pick, pickedFrames } from './select.js'
 
@@ -133,7 +133,7 @@ export async function pin(frame) {
     if (choices) dialog.querySelector('#choices')?.replaceWith(choices)
     // Who types a name already stays there.
     if (dialog.querySelector('.wall-form :focus')) return
-    const first = dialog.querySelector('#choices button, input')
+    const first = dialog.querySelector('#choices button')
     if (first instanceof HTMLElement) first.focus()
   } catch (error) {
     dialog.close()
@@ -194,11 +194,11 @@ export function openCardTools() {
       return tools.remove()
     }
     if (tools.parentElement === cell) return
-    if (first) first.textContent = cell.hasAttribute('data-saved') ? 'Saved' : 'Save'
     cell.append(tools)
-    if (cell.querySelector('.tick:not(#card-tools *)')) tick.remove()
-    else cell.append(tick)
+    // What lies in a dialog is not selected.
+    tick.remove()
+    if (cell.closest('main') && !cell.querySelector('.tick')) cell.append(tick)
     const card = at()
-    if (card) describe(frameOf(card))
+    if (card) show(frameOf(card), cell.hasAttribute('data-saved'))
   })
 }

@@ -43,7 +43,8 @@ async function show(href, enter, from) {
   try {
     const page = await loadPage(href, { signal })
     const article = page.getElementById('frame')
-    if (!article) throw new Error('This frame is not here any more.')
+    // The sign-in, which the browser shows better.
+    if (!article) return location.reload()
     document.title = page.title
     const picture = article.querySelector('.picture img')
     // The small picture is there already; the large one comes over it.

@@ -1,5 +1,5 @@
-// One way to select frames, on every page with a grid: a click on the tick of one, `x`, or a long press on a touch
-// screen. While a frame is selected, a click on another selects it too, and with Shift all between. Escape ends it.
+// One way to select frames on every page: a click on the tick of one, `x`, or a long press on a touch screen. While a
+// frame is selected, a click on another selects it too, and with Shift all between. Escape ends it.
 import { announce, toast } from './core.js'
 
 /** As many as one form takes. */

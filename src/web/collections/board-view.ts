@@ -130,7 +130,7 @@ function moves(frame: ShownFrame, _note: unknown, board: Board, place: number, t
 function pinMenu(frame: ShownFrame, note: string | null, board: Board, place: number): Html {
   const what = altOf(frame)
   const noting = boardPath(board.id, { page: pageOf(Math.floor(place / BOARD_PAGE) + 1), note: frame.id })
-  return html`<details class="fold pin-menu" name="menu"><summary aria-label="More: ${what}">⋯</summary>
+  return html`<details class="fold pin-menu" name="menu"><summary aria-label="More: ${what}"></summary>
 <div class="panel"><a href="${noting}">${note === null ? 'Add a note' : 'Edit note'}<span
   class="visually-hidden">: ${what}</span></a>
   <button class="link" form="picked" formaction="/web/boards/${board.id}/cover" name="cover" value="${frame.id}"
