@@ -21,6 +21,8 @@ const HELD_BY = {
   'src/cli/operations.ts': ['webhooks/cli', 'events/command', 'accounts/cli'],
   'src/cli/reannotate.ts': ['library/cli-reannotate'],
   'src/cli/techniques.ts': ['library/cli', 'accounts/cli'],
+  'src/cli/findings.ts': ['library/cli-vision', 'oauth/connect'],
+  'src/cli/vision.ts': ['library/cli-vision'],
   'src/cli/webhooks.ts': ['webhooks/cli'],
   'src/clean-text.ts': ['contract/bad-input', 'mcp/quotations'],
   'src/config.ts': ['accounts/members-only', 'oauth/sign-in'],
@@ -83,6 +85,7 @@ const HELD_BY = {
   ],
   'src/library/accounts/grants.ts': ['oauth'],
   'src/library/analytics': ['accounts/analytics-api', 'mcp/report', 'projections/analytics'],
+  'src/library/annotator/progress.ts': ['library/cli-vision'],
   'src/library/annotator': ['library/annotations', 'library/paid-answers', 'library/reannotate', 'library/vision'],
   'src/library/collections': [
     ...['accounts/api', 'accounts/at-once', 'accounts/boards', 'accounts/shared-boards', 'accounts/large'],

@@ -35,84 +35,76 @@ const COMPATIBLE: VisionProfile = {
   },
 }
 
-const hosted = (baseUrl: string, model: string): VisionProfile => ({
-  ...COMPATIBLE,
-  baseUrl,
-  model,
-  needsKey: true,
-  tells: `/models/{model}`,
-})
-
-type Local = Omit<VisionProfile, 'timeoutMs' | 'mend'> & { mend: Partial<VisionProfile['mend']> }
-
-const local = (profile: Local): VisionProfile => ({
-  ...profile,
-  timeoutMs: 280_000,
-  mend: { ...COMPATIBLE.mend, ...profile.mend },
-})
+const LOCAL: VisionProfile = { ...COMPATIBLE, concurrency: 1, timeoutMs: 280_000 }
+const HOSTED: VisionProfile = { ...COMPATIBLE, needsKey: true, tells: '/models/{model}' }
 
 /** For the template of the chat. */
 const thinkingOff = { chat_template_kwargs: { enable_thinking: false } }
 
 const PROFILES = {
-  ollama: local({
+  ollama: {
+    ...LOCAL,
     baseUrl: 'http://localhost:11434',
     model: 'qwen3-vl:8b-instruct',
     form: 'ollama',
     tells: '/api/show',
-    concurrency: 1,
     frames: 2,
     thinkingOff: { think: false },
     mend: {
+      ...COMPATIBLE.mend,
       reach: 'Run ollama serve, or set VISION_BASE_URL.',
       model: 'Run ollama pull {model}.',
       window: 'Set VISION_WINDOW={tokens}, or a model with a larger window.',
     },
-  }),
-  llamacpp: local({
+  },
+  llamacpp: {
+    ...LOCAL,
     baseUrl: 'http://localhost:8080/v1',
-    form: 'chat',
     tells: '/props',
-    concurrency: 1,
-    frames: 8,
     thinkingOff,
     mend: {
+      ...COMPATIBLE.mend,
       reach: 'Run llama-server -m <model> --mmproj <projector>, or set VISION_BASE_URL.',
       pictures: 'Run llama-server with --mmproj <projector>, and a vision model.',
       window: 'Run llama-server with --ctx-size {tokens}, times its --parallel.',
     },
-  }),
-  vllm: local({
+  },
+  vllm: {
+    ...LOCAL,
     baseUrl: 'http://localhost:8000/v1',
     model: 'Qwen/Qwen3-VL-8B-Instruct',
-    form: 'chat',
     tells: '/models',
     concurrency: 4,
-    frames: 8,
     thinkingOff,
     mend: {
+      ...COMPATIBLE.mend,
       reach: 'Run vllm serve {model}, or set VISION_BASE_URL.',
       model: 'Run vllm serve {model}, or set VISION_MODEL to the one that is served.',
       window: 'Run vllm serve with --max-model-len {tokens}.',
     },
-  }),
-  lmstudio: local({
+  },
+  lmstudio: {
+    ...LOCAL,
     baseUrl: 'http://localhost:1234/v1',
-    form: 'chat',
     tells: '/api/v0/models',
-    concurrency: 1,
-    frames: 8,
     mend: {
+      ...COMPATIBLE.mend,
       reach: 'Run lms server start, or set VISION_BASE_URL.',
       model: 'Run lms get {model}, or set VISION_MODEL to one that lms ls lists.',
       window: 'Run lms load {model} --context-length {tokens}.',
     },
-  }),
-  openai: hosted('https://api.openai.com/v1', 'gpt-5-mini'),
-  gemini: hosted('https://generativelanguage.googleapis.com/v1beta/openai', 'gemini-flash-latest'),
-  anthropic: { ...hosted('https://api.anthropic.com/v1', 'claude-haiku-4-5'), form: 'anthropic' },
+  },
+  openai: { ...HOSTED, baseUrl: 'https://api.openai.com/v1', model: 'gpt-5-mini' },
+  gemini: {
+    ...HOSTED,
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    model: 'gemini-flash-latest',
+  },
+  anthropic: { ...HOSTED, baseUrl: 'https://api.anthropic.com/v1', model: 'claude-haiku-4-5', form: 'anthropic' },
   openrouter: {
-    ...hosted('https://openrouter.ai/api/v1', 'qwen/qwen3-vl-8b-instruct'),
+    ...HOSTED,
+    baseUrl: 'https://openrouter.ai/api/v1',
+    model: 'qwen/qwen3-vl-8b-instruct',
     tells: '/models',
     thinkingOff: { reasoning: { enabled: false } },
   },

@@ -1,3 +1,4 @@
+import { scoreLabels } from '../../src/vision/agreement.ts'
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
 import type { FrameTiming } from '../../src/vision/measured/measure-frame.ts'
 import { type Attribute, type Sample, toWords } from './labelled-frames.ts'
@@ -34,15 +35,20 @@ export function scoreOf(
   attribute: Attribute,
 ): Score {
   const labelled = samples.filter(({ span }) => span.labels[attribute])
-  const filled = labelled.filter((sample) => answerOf(sample, answers, attribute).value !== null)
-  const right = filled.filter((sample) => isRight(sample, attribute, answerOf(sample, answers, attribute).value!))
+  const { n, filled, right } = scoreLabels(
+    labelled.map((sample) => {
+      const { value } = answerOf(sample, answers, attribute)
+      const said = value !== null && isRight(sample, attribute, value) ? sample.span.labels[attribute]! : value
+      return { label: sample.span.labels[attribute]!, said }
+    }),
+  )
   return {
-    n: labelled.length,
-    filled: filled.length,
-    right: right.length,
-    accuracy: share(right.length, filled.length),
-    accuracyOfAll: share(right.length, labelled.length),
-    nullRate: share(labelled.length - filled.length, labelled.length),
+    n,
+    filled,
+    right,
+    accuracy: share(right, filled),
+    accuracyOfAll: share(right, n),
+    nullRate: share(n - filled, n),
   }
 }
 

@@ -66,6 +66,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
   }),
   ...inGroup('Library:', {
+    vision: [
+      'check that the configured model can describe frames, and what the library would cost',
+      async () => (await import('./vision.ts')).defineVision,
+    ],
     techniques: [
       'list, change and review the vocabulary of techniques',
       async () => (await import('./techniques.ts')).defineTechniques,

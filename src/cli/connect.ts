@@ -1,14 +1,8 @@
 import type { Command } from 'commander'
 import { protectedResource } from '../oauth/routes.ts'
 import { readLocal } from './context.ts'
-import { CliError } from './failure.ts'
-import { addExamples, type Column, print, table } from './terminal.ts'
-
-/** One thing that assistants rely on. `fault` says what is wrong and what to do; null: it works. */
-interface Finding {
-  what: string
-  fault: string | null
-}
+import { type Checked, printFindings } from './findings.ts'
+import { addExamples } from './terminal.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -20,29 +14,17 @@ export function defineConnect(group: Command): void {
     .option('--url <address>', 'another address than PUBLIC_URL')
     .action(async ({ url, json }: { url?: string; json?: boolean }) => {
       const publicUrl = (url ?? readLocal().config.publicUrl).replace(/\/+$/, '')
-      const findings = await checkConnection(publicUrl)
-      print(json, { url: publicUrl, findings }, () => table(findings, COLUMNS))
-      const faults = findings.filter(({ fault }) => fault !== null).length
-      if (faults > 0) throw new CliError(`${faults} of ${findings.length} checks failed at ${publicUrl}.`)
+      printFindings(json, { url: publicUrl }, await checkConnection(publicUrl))
     })
   addExamples(group, 'connect check', 'connect check --url https://frames.example.org')
 }
 
-const COLUMNS: Column<Finding>[] = [
-  {
-    heading: 'STATE',
-    cell: ({ fault }) => ({ text: fault === null ? 'ok' : 'failed', style: fault ? 'red' : 'green' }),
-  },
-  { heading: 'WHAT', cell: ({ what }) => what },
-  { heading: 'WHY', cell: ({ fault }) => fault ?? '' },
-]
-
 class Fault extends Error {}
 
 /** Looks at every address that an app needs, as the app does. */
-export async function checkConnection(publicUrl: string): Promise<Finding[]> {
+export async function checkConnection(publicUrl: string): Promise<Checked[]> {
   const { resource, path, metadataUrl } = protectedResource(publicUrl)
-  const findings: Finding[] = []
+  const findings: Checked[] = []
   const check = async <T>(what: string, look: () => Promise<T>): Promise<T | undefined> => {
     try {
       const found = await look()

@@ -45,7 +45,7 @@ async function resume(queues: Queues, name: QueueName): Promise<void> {
   await queues.get(name).removeRateLimitKey()
 }
 
-async function showQueues({ db, openQueues }: CommandContext, { drain }: { drain?: boolean }): Promise<Result> {
+async function showQueues({ db, config, openQueues }: CommandContext, { drain }: { drain?: boolean }): Promise<Result> {
   const queues = await openQueues()
   await queues.ready()
   let counts = await countJobs(queues)
@@ -59,7 +59,7 @@ async function showQueues({ db, openQueues }: CommandContext, { drain }: { drain
   const heldBack = held && { events: held.events, since: held.since.toISOString() }
   const lines = () => [
     ...counts.map(toLine),
-    ...describeAnnotator(annotator),
+    ...describeAnnotator(annotator, config),
     ...outages.map(describeOutage),
     ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
   ]

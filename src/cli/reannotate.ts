@@ -76,7 +76,8 @@ async function reannotate(context: CommandContext, options: Options): Promise<Re
       active.version,
       await sampleForReannotation(db, active.version, filter, limit),
     )
-    const estimate = await toEstimate(context, preview, size.frames)
+    // By the mean of the last calls, those of the preview included.
+    const estimate = await expectedCostOfFrames(db, active.model, size.frames)
     const lines = () => [
       `${frames(size.frames)} of ${size.videos} videos are not described by ${active.version} yet.${locked}`,
       ...describePreview(preview),
@@ -97,8 +98,6 @@ async function reannotate(context: CommandContext, options: Options): Promise<Re
 
 interface Preview {
   frames: number
-  /** Frames that needed a call now, with their near-identical ones. The others were answered from the cache. */
-  asked: number
   changes: ValueChange[]
   failed: { frame_id: string; status: string; reason: string | null }[]
   calls: number
@@ -116,7 +115,6 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   const { db, config, openQueues } = context
   const preview: Preview = {
     frames: 0,
-    asked: 0,
     changes: [],
     failed: [],
     calls: 0,
@@ -171,12 +169,10 @@ async function previewVideo(
     const costUsd = call.costUsd ?? (call.outcome === 'failed' ? 0 : null)
     preview.cost_usd = preview.cost_usd === null || costUsd === null ? null : preview.cost_usd + costUsd
   }
-  const paid = new Set(calls.flatMap(({ frameIds }) => frameIds))
   for (const answer of answers) {
     const row = list.find((candidate) => candidate.id === answer.frameId)
     if (!row) continue
     preview.frames++
-    if (paid.has(answer.frameId) || (answer.copiedFrom !== undefined && paid.has(answer.copiedFrom))) preview.asked++
     if (answer.status !== 'annotated')
       preview.failed.push({ frame_id: row.id, status: answer.status, reason: answer.reason ?? null })
     const stored = await db.select().from(annotations).where(eq(annotations.frameId, row.id))
@@ -188,23 +184,6 @@ async function previewVideo(
     const { values } = sanitizeAnnotation(answer, vocabulary)
     preview.changes.push(...diffAnswer(row, earlier, { annotator: annotator.version, at: new Date(), values }))
   }
-}
-
-/** Extrapolates from the calls made now. When the cache answered all, uses the average of earlier calls. */
-async function toEstimate(
-  { db, config }: Pick<CommandContext, 'db' | 'config'>,
-  preview: Preview,
-  total: number,
-): Promise<{ cost_usd: number | null; calls: number }> {
-  if (total === 0 || !config.vision) return { cost_usd: 0, calls: 0 }
-  if (preview.asked > 0) {
-    const share = total / preview.asked
-    return {
-      cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share,
-      calls: Math.ceil(preview.calls * share),
-    }
-  }
-  return expectedCostOfFrames(db, config.vision.model, total)
 }
 
 function describePreview(preview: Preview): string[] {

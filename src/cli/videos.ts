@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { brandEndpoints, videoEndpoints } from '../api/videos.ts'
+import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
+import { describeProgress } from '../library/annotator/progress.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
@@ -173,13 +175,11 @@ function describeVideo(video: VideoReport): Line[] {
   return lines
 }
 
-/** One line with the problem when frames cannot be described, then what is waiting and what it has cost. */
-export function describeAnnotator({ present, problem, waiting, last_24_h }: AnnotatorStatus): string[] {
-  const lines: string[] = []
-  if (problem) lines.push(`! ${problem.code}: ${problem.message} (since ${problem.since})`)
-  if (waiting > 0) lines.push(`${waiting} frames wait to be described again by ${present ?? 'a worker'}`)
-  if (last_24_h.calls > 0) lines.push(`${last_24_h.calls} calls in 24 hours, $${last_24_h.cost_usd.toFixed(4)}`)
-  return lines
+/** The problem when frames cannot be described, then how far it is and what it costs. */
+export function describeAnnotator(status: AnnotatorStatus, { vision }: Pick<Config, 'vision'>): string[] {
+  const { problem } = status
+  const lines = problem ? [`! ${problem.code}: ${problem.message} (since ${problem.since})`] : []
+  return [...lines, ...describeProgress(status, vision?.budgetPerDay)]
 }
 
 function toStageLine(stage: Stage): string {
@@ -300,12 +300,12 @@ export function defineStatus(command: Command): void {
   )
 }
 
-async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<Result> {
+async function showVideos({ db, config }: CommandContext, options: StatusOptions): Promise<Result> {
   const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
   const videos = await listVideos(db, { statuses: options.status && [options.status], limit })
   const annotator = await findAnnotatorStatus(db)
   const lines = () => [
-    ...describeAnnotator(annotator),
+    ...describeAnnotator(annotator, config),
     ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videoTable(videos)),
   ]
   return [{ annotator, videos }, lines]

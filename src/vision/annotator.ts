@@ -76,8 +76,6 @@ export interface FrameAnnotation {
   issues: AnnotationIssue[]
   /** A technique proposed outside the vocabulary: kept for review, never indexed. */
   suggestedTechnique?: { slug: string; reason?: string }
-  /** The near-identical frame of the same video whose answer was copied. */
-  copiedFrom?: string
 }
 
 /** One call to a paid endpoint, for recording its cost. Costs in US dollars; null where no price is known. */
@@ -90,6 +88,8 @@ export interface AnnotatorCall {
   costUsd: number | null
   durationMs: number
   outcome: 'ok' | 'repaired' | 'refused' | 'failed'
+  /** The model reasoned before it answered. */
+  thought?: boolean
 }
 
 /** The ledger of paid calls. Every call is reserved before it is sent, so that all processes count it. */
@@ -151,7 +151,7 @@ export interface Annotator {
   readonly batchSize: number
   annotate(video: VideoContext, frames: readonly FrameToAnnotate[], options: AnnotateOptions): Promise<AnnotationRun>
   /** What its server tells, which costs nothing. Absent without a model. */
-  inspect?(options: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<Finding[]>
+  inspect?(techniques: readonly TechniqueTerm[]): Promise<Finding[]>
   [Symbol.asyncDispose](): Promise<void>
 }
 

@@ -53,14 +53,6 @@ test('the better source wins, and nothing known loses to nothing', () => {
   expect(joined.measures).toEqual(measured.measures)
 })
 
-test('a copied answer keeps the text that was read in its own picture', () => {
-  const text = (value: string | null, source: 'ocr' | 'model') => ({ value, source, confidence: null })
-  const own = { ...measured, values: { on_screen_text: text(null, 'ocr') } }
-  const answer = { ...model, values: { on_screen_text: text('The next title', 'model') } }
-  expect(joinAnnotations(own, answer).values.on_screen_text?.value).toBe('The next title')
-  expect(joinAnnotations(own, { ...answer, copiedFrom: 'b' }).values.on_screen_text?.value).toBeNull()
-})
-
 test('a frame that the model refuses keeps its measured facts and the refusal', () => {
   const joined = joinAnnotations(measured, { frameId: 'a', status: 'refused', reason: 'no', values: {}, issues: [] })
   expect(joined).toMatchObject({

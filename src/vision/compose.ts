@@ -1,14 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { ANNOTATED, SOURCES } from '../vocabulary.ts'
-import {
-  type AnnotatedValue,
-  type AnnotateOptions,
-  type AnnotationRun,
-  type Annotator,
-  type FrameAnnotation,
-  type FrameToAnnotate,
-  NOT_READ,
-  type VideoContext,
+import type {
+  AnnotatedValue,
+  AnnotateOptions,
+  AnnotationRun,
+  Annotator,
+  FrameAnnotation,
+  FrameToAnnotate,
+  VideoContext,
 } from './annotator.ts'
 
 /** Measured frames kept for the retry after the model was unavailable. */
@@ -78,9 +77,6 @@ export function joinAnnotations(measured: FrameAnnotation | undefined, model: Fr
     const value = betterValue(measured.values[attribute], model.values[attribute])
     if (value) values[attribute] = value
   }
-  // A neighbour that looks alike may say other words: the picture's own reading counts.
-  const read = measured.values.on_screen_text
-  if (model.copiedFrom && read && read.reason !== NOT_READ) values.on_screen_text = read
   const { measures } = measured
   return { ...model, values, ...(measures ? { measures } : {}), issues: [...measured.issues, ...model.issues] }
 }

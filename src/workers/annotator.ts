@@ -3,13 +3,15 @@ import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import { recordCheck } from '../library/annotator/active-annotator.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
+import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
-import { openModelAnnotator } from '../vision/model/model-annotator.ts'
+import { type ModelAnnotatorOptions, openModelAnnotator } from '../vision/model/model-annotator.ts'
 import { profileOf } from '../vision-profiles.ts'
 
 export interface AnnotatorParts {
@@ -38,7 +40,11 @@ export function openMeasuring(languages: ReadingLanguages): Annotator {
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */
-function openModel(vision: VisionConfig, { db, redis, prefix }: AnnotatorParts): Annotator {
+export function openModel(
+  vision: VisionConfig,
+  { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>,
+  over: Partial<ModelAnnotatorOptions> = {},
+): Annotator {
   const { apiKey, concurrency, frames, perMinute, priceIn, priceOut } = vision
   return openModelAnnotator({
     ...vision,
@@ -53,5 +59,13 @@ function openModel(vision: VisionConfig, { db, redis, prefix }: AnnotatorParts):
     }),
     cache: answerCache(db),
     price: priceIn === undefined || priceOut === undefined ? undefined : { input: priceIn, output: priceOut },
+    ...over,
   })
+}
+
+/** Asks the model's server what costs nothing, for operators. It ends with the annotator. */
+export async function inspectModel(annotator: Annotator, db: Db): Promise<void> {
+  if (!annotator.inspect) return
+  const techniques = (await loadVocabulary(db)).active.map(toTerm)
+  await recordCheck(db, annotator.version, await annotator.inspect(techniques))
 }

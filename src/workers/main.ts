@@ -17,7 +17,7 @@ import { type RunningWorker, startWorker } from '../queue/work.ts'
 import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { openWebhooks } from '../webhooks/send.ts'
-import { openConfiguredAnnotator } from './annotator.ts'
+import { inspectModel, openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
 import { tellStep } from './fault-point.ts'
@@ -70,7 +70,10 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     options.annotator ??
     openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, measuring: options.measuring })
   await seedTechniques(db, TECHNIQUE_SEED)
-  if (roles.includes('annotate')) await publish(annotator, { db, queues, logger })
+  if (roles.includes('annotate')) {
+    await publish(annotator, { db, queues, logger })
+    void inspectModel(annotator, db).catch((error: unknown) => logger.debug({ err: error }, 'model not inspected'))
+  }
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator
 
   const deps = { config, db, queues, store, annotator, activeAnnotator, logger, faultPoint: tellStep }

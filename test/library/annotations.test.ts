@@ -204,7 +204,6 @@ test(
       ({
         status: 'annotated',
         reason: 'a\u0000b',
-        copiedFrom: "'; drop table frames; --",
         values: {
           subject: { value: 'SELECT', source: 'model', confidence: 0.9 },
           surface: { value: 'slide', source: 'person', confidence: Number.NaN },

@@ -52,6 +52,7 @@ export type Behaviour =
   | 'fenced'
   | 'in-thoughts'
   | 'endless-space'
+  | 'thinks'
 
 export interface FakeCall {
   /** Names of the frames asked for; empty for a repair. */
@@ -296,6 +297,7 @@ function replyOf(behaviour: Behaviour, described: Frame[]): Reply {
   if (behaviour === 'content-filter') return { ...good, text: '', given: [], filtered: true }
   if (behaviour === 'fenced')
     return { ...good, text: `Here it is:\n\`\`\`json\n${good.text}\n\`\`\`\nI hope that {this} helps.` }
+  if (behaviour === 'thinks') return { ...good, thoughts: 'Let me see.' }
   if (behaviour === 'in-thoughts') return { ...good, text: '', thoughts: good.text }
   if (behaviour === 'endless-space') {
     const [first] = frames

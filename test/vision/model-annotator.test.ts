@@ -239,20 +239,6 @@ test(
   },
 )
 
-test('near-identical neighbours are asked for once', async () => {
-  await using run = await start()
-  const a = await noiseFrame(1)
-  const b = { ...a, id: 'twin', tSec: 1.5 }
-  const far = { ...(await noiseFrame(9)), tSec: 2, phash: a.phash }
-  const { annotations } = await run.annotate([a, b, far])
-  expect(run.endpoint.calls[0]?.images).toHaveLength(2)
-  expect(annotations.map(({ frameId, copiedFrom }) => [frameId, copiedFrom])).toEqual([
-    ['frame-1', undefined],
-    ['twin', 'frame-1'],
-    ['frame-9', undefined],
-  ])
-})
-
 test(
   'an answer is cached by picture, model and prompt; another vocabulary is another prompt; a failing ' +
     'cache costs only a call',

@@ -3,7 +3,9 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { reannotations } from '../../db/schema/frames.ts'
 import { settings } from '../../db/schema/settings.ts'
 import { AppError } from '../../errors.ts'
+import type { Finding } from '../../vision/annotator.ts'
 import { findSetting, putSetting } from '../settings.ts'
+import { findProgress, type Progress } from './progress.ts'
 import { type Costs, costsOf } from './vision-spending.ts'
 
 /** The annotator of this installation's workers. They publish it when they start. */
@@ -41,7 +43,27 @@ export interface AnnotatorStatus {
   problem: { code: string; message: string; since: string } | null
   /** Frames of requested re-annotations that have no answer yet. */
   waiting: number
+  progress: Progress | null
+  /** What the model's server told last. */
+  check: ModelCheck | null
   last_24_h: Costs
+}
+
+/** What a check of the model found, and when. */
+interface ModelCheck {
+  annotator: string
+  at: string
+  findings: readonly Finding[]
+}
+
+const VISION_CHECK = 'vision-check'
+
+/** Records a check of the model. A fault is a problem until a check without one, or until frames are described. */
+export async function recordCheck(db: Db, annotator: string, findings: readonly Finding[]): Promise<void> {
+  await putSetting(db, VISION_CHECK, { annotator, at: new Date().toISOString(), findings } satisfies ModelCheck)
+  const fault = findings.find((finding) => finding.fault !== null)?.fault
+  if (fault) await recordAnnotatorProblem(db, { code: 'misconfigured', message: fault })
+  else await clearAnnotatorProblem(db, new Date())
 }
 
 const VISION_STATUS = 'vision-status'
@@ -88,13 +110,17 @@ export async function clearAnnotatorProblem(db: Db, began: Date): Promise<void> 
 export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
   const [row] = await db.select().from(settings).where(eq(settings.name, VISION_STATUS))
   const value = row?.value as StoredStatus | undefined
+  const active = await findAnnotator(db)
+  const check = await findSetting<ModelCheck>(db, VISION_CHECK)
   return {
-    present: (await findAnnotator(db))?.version ?? null,
+    present: active?.version ?? null,
     problem:
       row && value?.message !== undefined
         ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
         : null,
     waiting: await db.$count(reannotations),
+    progress: active ? await findProgress(db, active.model) : null,
+    check: check && check.annotator === active?.version ? check : null,
     last_24_h: await costsOf(db),
   }
 }

@@ -6,7 +6,7 @@ import { shots, type VideoRow } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type Annotated } from '../../vocabulary.ts'
-import { idArray, isId } from '../ids.ts'
+import { idArray } from '../ids.ts'
 import { loadVocabulary, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
 import { settleIfComplete } from '../videos/lifecycle.ts'
 import { aboutVideo, lockVideo } from '../videos/videos.ts'
@@ -139,7 +139,7 @@ function toAnswer(annotation: FrameAnnotation, vocabulary: Vocabulary, model: st
     proposedTechnique: proposal ?? null,
     values,
     issues,
-    copiedFrom: annotation.copiedFrom && isId(annotation.copiedFrom) ? annotation.copiedFrom : null,
+    copiedFrom: null,
     createdAt: now,
   }
 }
@@ -147,8 +147,8 @@ function toAnswer(annotation: FrameAnnotation, vocabulary: Vocabulary, model: st
 /** Compares answers in the form the database returns: without undefined, keys in any order. */
 function isRepeat(before: StoredAnswer | undefined, answer: StoredAnswer): boolean {
   if (!before) return false
-  const content = ({ model, status, reason, proposedTechnique, values, issues, copiedFrom }: StoredAnswer) =>
-    JSON.parse(JSON.stringify({ model, status, reason, proposedTechnique, values, issues, copiedFrom }))
+  const content = ({ model, status, reason, proposedTechnique, values, issues }: StoredAnswer) =>
+    JSON.parse(JSON.stringify({ model, status, reason, proposedTechnique, values, issues }))
   return isDeepStrictEqual(content(before), content(answer))
 }
 

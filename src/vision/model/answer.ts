@@ -165,7 +165,7 @@ function describe(value: unknown): string {
 }
 
 /** What is kept of an answer: everything but the frame it was given for. */
-export type CachedAnswer = Omit<FrameAnnotation, 'frameId' | 'copiedFrom'>
+export type CachedAnswer = Omit<FrameAnnotation, 'frameId'>
 
 /** Answers by picture, model and prompt version, which includes the vocabulary. A failing cache costs only a call. */
 export interface AnswerCache {

@@ -1,14 +1,15 @@
 import { profileOf, type VisionServer } from '../../vision-profiles.ts'
-import type {
-  AnnotateOptions,
-  AnnotationRun,
-  Annotator,
-  AnnotatorCall,
-  Finding,
-  FrameAnnotation,
-  FrameToAnnotate,
-  TechniqueTerm,
-  VideoContext,
+import {
+  type AnnotateOptions,
+  type AnnotationRun,
+  type Annotator,
+  type AnnotatorCall,
+  AnnotatorUnavailable,
+  type Finding,
+  type FrameAnnotation,
+  type FrameToAnnotate,
+  type TechniqueTerm,
+  type VideoContext,
 } from '../annotator.ts'
 import type { AnswerCache } from './answer.ts'
 import { type CallLimiter, createBreaker, openCallGate } from './call-gate.ts'
@@ -16,7 +17,6 @@ import { openEndpoint } from './endpoint.ts'
 import { misconfigured } from './endpoint-error.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import type { ServerOptions } from './http.ts'
-import { findTwins } from './images.ts'
 import { inspectServer, toFindings } from './inspect.ts'
 import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
@@ -48,13 +48,13 @@ export interface ModelAnnotatorOptions {
   breakerThreshold?: number
   breakerCoolDownMs?: number
   limiter: CallLimiter
-  cache?: AnswerCache
+  cache?: AnswerCache | undefined
   price?: ModelPrice | undefined
 }
 
 /**
  * Describes frames with a vision model behind any OpenAI-compatible endpoint. Frames of one call share the prompt,
- * near-identical neighbours are asked for once, and what has been answered is never asked again. Throws
+ * and what has been answered is never asked again. Throws
  * `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`) after
  * everything already paid for went through `onAnnotated`.
  */
@@ -78,8 +78,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const { techniques, ledger } = runOptions
     const calls: AnnotatorCall[] = []
     const cache = openRunCache(options, techniques)
-    const twins = await findTwins(frames)
-    const delivery = createDelivery(twins, runOptions.onAnnotated)
+    const delivery = createDelivery(runOptions.onAnnotated)
     const context: BatchContext = {
       video,
       techniques,
@@ -104,23 +103,23 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
             const failure = reply.kind === 'refused' ? 'refused' : 'failed'
             const outcome = found.length > 0 ? success : failure
             const frameIds = frames.map(({ frame }) => frame.id)
-            const call = { model: options.model, frameIds, ...reply.usage, durationMs, outcome }
+            const thought = reply.kind === 'text' && reply.thought
+            const call = { model: options.model, frameIds, ...reply.usage, durationMs, outcome, thought }
             calls.push(call)
             await reserved?.settle(call)
           },
         }),
     }
 
-    const copies = new Set([...twins.values()].flat().map(({ id }) => id))
     const open: FrameToAnnotate[] = []
-    for (const frame of frames.filter(({ id }) => !copies.has(id))) {
+    for (const frame of frames) {
       const cached = await cache.get(frame)
       if (cached) await delivery.deliver(cached)
       else open.push(frame)
     }
     if (open.length > 0) {
       gate.checkAvailable()
-      await requireFit({ signal, techniques })
+      await requireFit(techniques, signal)
     }
     // Batches run in parallel as far as the limiter allows. All are awaited, so that a failure of one loses nothing
     // that was paid for.
@@ -135,7 +134,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     model: options.model,
     batchSize,
     annotate,
-    inspect,
+    inspect: (techniques) => inspect(techniques, closing.signal),
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('the annotator was closed'))
     },
@@ -147,24 +146,31 @@ function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: numbe
   let isFit = asked.server === 'compatible'
   /** As set or told, and as far as it is known: a call may find that there is less. */
   const window = { given: set, tokens: set }
-  const server = {
+
+  async function look(techniques: readonly TechniqueTerm[], signal: AbortSignal): Promise<Finding[]> {
+    const facts = await inspectServer(asked, signal)
+    const given = set ?? facts.window
+    if (given !== null) Object.assign(window, { given, tokens: Math.min(given, window.tokens ?? given) })
+    const instructions = tokensOfInstructions(techniques)
+    return toFindings({ ...facts, window: given }, { asked, instructions, batchSize })
+  }
+
+  return {
     window,
-    async inspect({ signal, techniques }: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<Finding[]> {
-      const facts = await inspectServer(asked, signal)
-      const given = set ?? facts.window
-      if (given !== null) Object.assign(window, { given, tokens: Math.min(given, window.tokens ?? given) })
-      const instructions = tokensOfInstructions(techniques)
-      return toFindings({ ...facts, window: given }, { asked, instructions, batchSize })
+    async inspect(techniques: readonly TechniqueTerm[], signal: AbortSignal): Promise<Finding[]> {
+      return look(techniques, signal).catch((error: unknown) => {
+        if (!(error instanceof AnnotatorUnavailable)) throw error
+        return [{ what: 'server', told: '', fault: error.message }]
+      })
     },
     /** @throws AnnotatorUnavailable for what the model lacks, before its first call */
-    async requireFit(options: Pick<AnnotateOptions, 'signal' | 'techniques'>): Promise<void> {
+    async requireFit(techniques: readonly TechniqueTerm[], signal: AbortSignal): Promise<void> {
       if (isFit) return
-      const fault = (await server.inspect(options)).find((finding) => finding.fault)?.fault
+      const fault = (await look(techniques, signal)).find((finding) => finding.fault)?.fault
       if (fault) throw misconfigured(fault)
       isFit = true
     },
   }
-  return server
 }
 
 function openGate(options: ModelAnnotatorOptions, asked: ServerOptions) {
@@ -197,19 +203,14 @@ function openRunCache({ cache, model }: ModelAnnotatorOptions, techniques: reado
   }
 }
 
-/** Delivers each annotation once, and a copy of it for every twin of its frame. */
-function createDelivery(
-  twins: ReadonlyMap<string, readonly FrameToAnnotate[]>,
-  onAnnotated: AnnotateOptions['onAnnotated'],
-) {
+/** Delivers each annotation once. */
+function createDelivery(onAnnotated: AnnotateOptions['onAnnotated']) {
   const delivered = new Map<string, FrameAnnotation>()
 
   async function deliver(annotation: FrameAnnotation): Promise<void> {
-    const { frameId } = annotation
-    if (delivered.has(frameId)) return
-    delivered.set(frameId, annotation)
+    if (delivered.has(annotation.frameId)) return
+    delivered.set(annotation.frameId, annotation)
     await onAnnotated?.(annotation)
-    for (const twin of twins.get(frameId) ?? []) await deliver({ ...annotation, frameId: twin.id, copiedFrom: frameId })
   }
 
   return { delivered, deliver }

@@ -2,6 +2,7 @@ import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag
 import { findHeldBack } from '../../events/read.ts'
 import { listOutages } from '../../events/waiting.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
+import { describeProgress } from '../../library/annotator/progress.ts'
 import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-spending.ts'
 import type { JobCounts } from '../../queue/job-counts.ts'
 import { describeEndpoints } from '../../webhooks/describe.ts'
@@ -9,7 +10,7 @@ import { listEndpoints } from '../../webhooks/endpoints.ts'
 import type { Actions } from '../actions.ts'
 import { counted, type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
+import { ago, megabytes, operatorHead, span } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
@@ -65,17 +66,19 @@ function queueRow({ queue, waiting, prioritized, delayed, active, failed, paused
 }
 
 function modelSection(status: AnnotatorStatus, errors: VisionErrors, budgetPerDay: number | undefined): Html {
-  const { present, problem, waiting, last_24_h: day } = status
+  const { present, problem, check, last_24_h: day } = status
   return html`<h2>Description of frames</h2>
 ${problem && html`<p class="notice">${problem.message} (<code>${problem.code}</code>, ${ago(problem.since)})</p>`}
 <dl><div><dt>Annotator</dt><dd>${present ?? 'no worker has run here yet'}</dd></div>
-<div><dt>Last 24 hours</dt><dd>${counted(day.calls, 'call')}, ${dollars(day.cost_usd)}${
-    budgetPerDay !== undefined && ` of ${dollars(budgetPerDay)}`
-  }</dd></div>
 <div><dt>Failed calls, 24 hours</dt><dd>${errors.failed}${
     errors.calls > 0 && ` (${Math.round((errors.failed / errors.calls) * 100)} %)`
-  }</dd></div>
-<div><dt>Waiting for a new description</dt><dd>${counted(waiting, 'frame')}</dd></div></dl>
+  }</dd></div></dl>
+${describeProgress(status, budgetPerDay).map((line) => html`<p>${line}</p>`)}
+${
+  check &&
+  html`<p class="hint">The model's server, ${ago(check.at)}; <code>frames vision check</code> asks the model too:</p>
+<dl>${check.findings.map(({ what, told, fault }) => html`<div><dt>${what}</dt><dd>${fault ?? told}</dd></div>`)}</dl>`
+}
 ${
   budgetPerDay !== undefined &&
   html`<meter min="0" max="${budgetPerDay}" value="${day.cost_usd}" aria-label="Budget of the last 24 hours"></meter>`

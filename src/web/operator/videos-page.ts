@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { findAnnotatorStatus, requireAnnotator } from '../../library/annotator/active-annotator.ts'
+import { describeProgress } from '../../library/annotator/progress.ts'
 import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
 import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
@@ -81,10 +82,13 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
 
 /** Why frames cannot be described as they should be, and what to do. */
 async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
-  const { problem } = await findAnnotatorStatus(db)
+  const status = await findAnnotatorStatus(db)
+  const { problem, progress } = status
+  const lines = progress ? describeProgress(status, config.vision?.budgetPerDay) : []
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
-(<code>${problem.code}</code>, ${ago(problem.since)})</p>`
+(<code>${problem.code}</code>, ${ago(problem.since)}) ${lines.join(' ')}</p>`
+  if (lines.length > 0) return html`<p class="hint">${lines.join(' ')}</p>`
   if (config.vision) return false
   const { rows } = await db.execute<{ all: number; left: number }>(
     sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
