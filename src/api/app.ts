@@ -16,7 +16,9 @@ import type { LibrarySearch } from '../search/library-search.ts'
 /** The documents about the API. What is sent of them is made at the first request and holds until the next release. */
 export interface Documents {
   api(): ApiDocument
-  send: Record<'openapi' | 'llms', TextSender>
+  /** The whole of it, or the part of a tag. */
+  openapi(tag?: string): TextSender
+  llms: TextSender
   /** The sender of the schema of an event's data; undefined when there is no such version. */
   dataSchema(type: string, version: string): TextSender | undefined
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { notFound } from '../errors.ts'
@@ -22,8 +21,19 @@ export function openDocuments(options: {
   const { operations, tools, publicUrl, reads, version } = options
   const description = `A searchable library of video frames. ${READING[reads]} Saves and boards need the key of a Pro \
 account. AI agents use the same library through MCP at \`POST /api/mcp\`.`
-  const info = { ...HEAD.info, version, description }
-  const api = () => describeApi({ ...HEAD, info, servers: [{ url: publicUrl }], operations })
+  const info = { ...INFO, version, description }
+  const api = (tag?: string) =>
+    describeApi({
+      info,
+      servers: [{ url: publicUrl }],
+      tags: TAGS.filter(({ name }) => isPart(name, tag)),
+      operations: operations.filter((operation) => isPart(operation.tag, tag)),
+    })
+  const parts = new Map<string | undefined, TextSender>(
+    [undefined, ...TAG_NAMES].map((tag) => {
+      return [tag, textSender('application/json; charset=utf-8', () => JSON.stringify(api(tag)))]
+    }),
+  )
   /** Of the versions there are, so it is bounded. */
   const schemas = new Map<string, TextSender>()
   return {
@@ -38,10 +48,8 @@ account. AI agents use the same library through MCP at \`POST /api/mcp\`.`
       schemas.set(key, sender)
       return sender
     },
-    send: {
-      openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),
-      llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl, reads })),
-    },
+    openapi: (tag) => parts.get(tag)!,
+    llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl, reads })),
   }
 }
 
@@ -55,6 +63,22 @@ function describeData(type: string, version: string, publicUrl: string): object 
   return { $schema, $id: publicUrl + schemaPath(type, DATA_VERSION), title: type, ...schema }
 }
 
+const INFO = { title: 'Frame Library', license: { name: 'MIT', identifier: 'MIT' } }
+const TAGS = [
+  {
+    name: 'Library',
+    description: 'Reads. The order of parameters does not matter. Send the `ETag` back to get a 304.',
+  },
+  { name: 'Films', description: 'How films are built, and how they compare.' },
+  { name: 'Tool server', description: 'The same library for AI agents (MCP).' },
+  { name: 'Account', description: 'Saves and boards of the calling account.' },
+  { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
+  { name: 'Webhooks', description: 'Receivers of events, and what was sent to them. Signed by Standard Webhooks.' },
+  { name: 'Service', description: 'Health and documents.' },
+]
+const TAG_NAMES = TAGS.map(({ name }) => name)
+const isPart = (tag: string, part: string | undefined) => part === undefined || tag === part
+
 /** A document that needs no store and stays the same until the next release. */
 const fixed = { method: 'get', tag: 'Service', parameters: {}, plain: true, cached: true } as const
 
@@ -64,11 +88,17 @@ export const documentEndpoints = [
       ...fixed,
       id: 'getOpenApiDocument',
       path: '/openapi.json',
-      summary: 'This document',
+      summary: 'This document, or a part of it',
+      parameters: {
+        tag: { schema: z.enum(TAG_NAMES), description: 'The operations of this tag alone.', example: 'Films' },
+      },
       answer: z.looseObject({ openapi: z.string() }),
       errors: [400],
     },
-    sending('openapi'),
+    async ({ documents }: App, { query: { tag }, req, res }) => {
+      await documents.openapi(tag)(req, res)
+      return undefined
+    },
   ),
 
   endpoint(
@@ -97,32 +127,12 @@ export const documentEndpoints = [
       answer: 'text/plain',
       errors: [400],
     },
-    sending('llms'),
+    async ({ documents }: App, { req, res }) => {
+      await documents.llms(req, res)
+      return undefined
+    },
   ),
 ]
-
-function sending(name: keyof Documents['send']) {
-  return async ({ documents }: App, { req, res }: { req: Request; res: Response }) => {
-    await documents.send[name](req, res)
-    return undefined
-  }
-}
-
-const HEAD = {
-  info: { title: 'Frame Library', license: { name: 'MIT', identifier: 'MIT' } },
-  tags: [
-    {
-      name: 'Library',
-      description: 'Reads. The order of parameters does not matter. Send the `ETag` back to get a 304.',
-    },
-    { name: 'Films', description: 'How films are built, and how they compare.' },
-    { name: 'Tool server', description: 'The same library for AI agents (MCP).' },
-    { name: 'Account', description: 'Saves and boards of the calling account.' },
-    { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
-    { name: 'Webhooks', description: 'Receivers of events, and what was sent to them. Signed by Standard Webhooks.' },
-    { name: 'Service', description: 'Health and documents.' },
-  ],
-}
 
 /** Who may read, and how long an image's address lasts. */
 const READING: Readonly<Record<Config['reads'], string>> = {
@@ -156,16 +166,19 @@ function withTag(body: CompressibleBody) {
   return { body, etag: `W/"${digest.slice(0, 22)}"` }
 }
 
-/** The tools of the tool server: those for everyone and those that need a key. */
-interface ToolNames {
-  open: readonly string[]
-  account: readonly string[]
-}
+/** The tools of the tool server: for everyone, for any key, for that of a Pro account, and for operators. */
+type ToolNames = Record<'open' | 'key' | 'pro' | 'operator', readonly string[]>
 
 /** `/llms.txt` in the form of llmstxt.org: a title, a summary, and what to read next. */
 function describeForModels(options: Omit<Parameters<typeof openDocuments>[0], 'version'>): string {
   const { operations, tools, publicUrl, reads: who } = options
-  const reads = operations.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
+  const linesOf = (of: string) =>
+    operations.filter(({ tag, path }) => tag === of && path.startsWith('/api/')).map((one) => readLine(one, publicUrl))
+  const own = operations
+    .filter(({ tag }) => tag === 'Account')
+    .map(({ method, path, summary }) => {
+      return `- \`${method.toUpperCase()} ${toAddress(path)}\`: ${summary}`
+    })
   const figures = operations.filter(({ path }) => path.startsWith('/api/analytics/'))
   return `# Frame Library
 
@@ -178,12 +191,23 @@ back as If-None-Match.
 ## Tools
 
 - [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. For every reader: ${tools.open.join(', ')}. \
-A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}. \
+Any key (\`Authorization: Bearer flk_live_…\`) adds ${tools.key.join(', ')}; that of a Pro account \
+${tools.pro.join(', ')}; that of an operator ${tools.operator.join(', ')}. \
 Apps with a sign-in (OAuth) use ${publicUrl}/mcp. Both addresses have resources and skills too.
 
 ## Reads
 
-${reads.map((read) => readLine(read, publicUrl)).join('\n')}
+${linesOf('Library').join('\n')}
+
+## Films
+
+${linesOf('Films').join('\n')}
+
+## Saves and boards
+
+With the key of a Pro account:
+
+${own.join('\n')}
 
 ## Filters of the wall
 
@@ -204,7 +228,8 @@ ${figures.map((read) => readLine(read, publicUrl)).join('\n')}
 
 ## Reference
 
-- [OpenAPI 3.1](${publicUrl}/openapi.json): every operation with its schemas
+- [OpenAPI 3.1](${publicUrl}/openapi.json): every operation with its schemas, more than 100,000 tokens. In parts: \
+${TAG_NAMES.map((tag) => `[${tag}](${publicUrl}/openapi.json?tag=${encodeURIComponent(tag)})`).join(', ')}
 - [Reference for people](${publicUrl}/docs)
 - [Keys](${publicUrl}/keys): for saves and boards
 `
@@ -217,11 +242,13 @@ function namesWithCommas(): string {
 
 function readLine({ path, summary, description, parameters = {} }: Operation, publicUrl: string): string {
   const about = [description, parameterList(parameters)].filter(Boolean).join(' ')
-  const address = path.replace(/:(\w+)/g, '{$1}')
+  const address = toAddress(path)
   const name = path.includes(':') ? `\`${address}\`` : `[${summary}](${publicUrl}${address}${exampleQuery(parameters)})`
   const said = path.includes(':') ? `${summary}. ${about}`.trim() : about
   return said === '' ? `- ${name}` : `- ${name}: ${said}`
 }
+
+const toAddress = (path: string) => path.replace(/:(\w+)/g, '{$1}')
 
 function parameterList(parameters: Record<string, Parameter>): string {
   const names = Object.keys(parameters).map((name) => `\`${name}\``)

@@ -7,6 +7,7 @@ import { asksMuch } from '../http/rate-limit/rate-limits.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
 import { Frame, FrameHit, ReadAs, toFrame, toHit, WallFrame } from '../views/frame.ts'
+import { UnknownValue, unknownValues } from '../views/nearest.ts'
 import {
   filterParameters,
   flag,
@@ -29,6 +30,10 @@ const FramesAnswer = z
     facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
     total: z.int().optional().describe('Only with `facets=1`.'),
     read_as: ReadAs.optional().describe('Only with `facets=1` and `q`.'),
+    unknown: z
+      .array(UnknownValue)
+      .optional()
+      .describe('Only with `facets=1`: brands, techniques and videos that there are not, with the nearest.'),
   })
   .meta({ id: 'FramesResponse' })
 const FrameAnswer = z
@@ -48,8 +53,8 @@ const CorrectionBody = z
   .meta({ minProperties: 1 })
 
 /** The fields that `facets=1` adds. */
-function countsOf({ facets, total, readAs }: FramePage) {
-  return { facets, total, ...(readAs ? { read_as: readAs } : {}) }
+function countsOf({ facets, total, readAs }: FramePage, unknown: z.infer<typeof UnknownValue>[]) {
+  return { facets, total, ...(readAs ? { read_as: readAs } : {}), ...(unknown.length > 0 ? { unknown } : {}) }
 }
 
 export const frameEndpoints = [
@@ -75,7 +80,7 @@ export const frameEndpoints = [
         page: query.page,
         frames: found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view))),
         hasMore: found.frames.length === PAGE_SIZE,
-        ...(query.facets ? countsOf(found) : {}),
+        ...(query.facets ? countsOf(found, await unknownValues(search, query.filters)) : {}),
       }
     },
     {

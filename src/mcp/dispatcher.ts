@@ -2,15 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
 import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { MEMBER_SCOPES, type Scope } from '../library/accounts/keys.ts'
-import {
-  batchFault,
-  classify,
-  createEras,
-  type Era,
-  META_CAPABILITIES,
-  type RequestHeaders,
-  type ServerInfo,
-} from './era.ts'
+import { batchFault, classify, createEras, declares, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import {
   ACCEPTED,
   batchReply,
@@ -20,7 +12,6 @@ import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
-  isFields,
   type McpReply,
   METHOD_NOT_FOUND,
   type Message,
@@ -33,7 +24,7 @@ import {
   readMessage,
   resultReply,
 } from './json-rpc.ts'
-import { describeTool, type Tool } from './tool.ts'
+import { describeTool, GALLERY, type Tool } from './tool.ts'
 import {
   type CallContext,
   createToolCalls,
@@ -82,7 +73,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       paramsOf(call)
-      return toolList({ ...context, hasGallery: declaresGallery(call) }, era)
+      return toolList({ ...context, hasGallery: declares(call.params, GALLERY) }, era)
     }
     const ofEra = era.methods.get(call.method)
     if (ofEra) return JSON.stringify(ofEra(call.params))
@@ -180,12 +171,6 @@ function refuseBatch(why: string): McpReply {
 }
 
 type Asking = Pick<CallContext, 'caller' | 'signIn'> & { hasGallery: boolean }
-
-/** Whether the host says that it shows pages of servers. Older revisions say that in a session alone. */
-function declaresGallery({ params }: RpcCall): boolean {
-  const meta = isFields(params?._meta) ? params._meta[META_CAPABILITIES] : undefined
-  return isFields(meta) && isFields(meta.extensions) && meta.extensions['io.modelcontextprotocol/ui'] !== undefined
-}
 
 /** The result of `tools/list`, made once for each era and kind of caller. A list with a key's own tools is private. */
 function createToolLists(tools: readonly Tool[]): (asking: Asking, era: Era) => string {

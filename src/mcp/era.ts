@@ -21,7 +21,7 @@ const BATCHES = '2025-03-26'
 const LIST_TTL_MS = 300_000
 
 const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
-export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const META_SERVER = 'io.modelcontextprotocol/serverInfo'
 
 export interface ServerInfo {
@@ -61,8 +61,9 @@ export interface EraOptions {
 }
 
 const CAPABILITIES = { tools: { listChanged: false }, resources: { listChanged: false } }
-/** Older hosts must not see them. Skills are SEP-2640. */
-const EXTENSIONS = { 'io.modelcontextprotocol/skills': {} }
+export const TASKS = 'io.modelcontextprotocol/tasks'
+/** Older hosts must not see them. Skills are SEP-2640, tasks SEP-2663. */
+const EXTENSIONS = { 'io.modelcontextprotocol/skills': {}, [TASKS]: {} }
 
 export function createEras(options: EraOptions): Eras {
   return { legacy: legacyEra(options), modern: modernEra(options) }
@@ -123,6 +124,12 @@ export function batchFault(messages: readonly Message[], headers: RequestHeaders
   return modern ? `revision ${MODERN} has no batches` : undefined
 }
 
+/** Whether a request says that its client knows an extension. Older revisions say that in a session alone. */
+export function declares(params: Fields | undefined, extension: string): boolean {
+  const meta = isFields(params?._meta) ? params._meta[META_CAPABILITIES] : undefined
+  return isFields(meta) && isFields(meta.extensions) && meta.extensions[extension] !== undefined
+}
+
 /** Whether the message itself names a version, as only the modern era does. */
 function namesVersion(params: Fields | undefined): boolean {
   return isFields(params?._meta) && params._meta[META_VERSION] !== undefined
@@ -168,6 +175,7 @@ function mirrorFault({ method, params }: RpcCall, headers: RequestHeaders): RpcE
 /** What `Mcp-Name` repeats. */
 function mirrored(method: string, params: Fields | undefined): unknown {
   if (method === 'resources/read') return params?.uri
+  if (method.startsWith('tasks/')) return params?.taskId
   return method === 'tools/call' ? params?.name : undefined
 }
 

@@ -73,6 +73,7 @@ export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
+export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
 /** Ours, outside the range that JSON-RPC and MCP reserve. */
 const RATE_LIMITED = 429

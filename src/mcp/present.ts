@@ -21,6 +21,7 @@ export const CompactFrame = z.object({
   subject: z.string().optional(),
   technique: z.string().optional(),
   caption: z.string().optional(),
+  measured: z.boolean().optional(),
   image_url: z.string(),
 })
 
@@ -31,7 +32,7 @@ const FURTHER = CHOSEN.filter(isFurther)
 
 /** Fields of a frame that tools leave out, or say with the video or as `image_url`. */
 type Untold =
-  | ('annotation' | 'measures' | 'provenance' | 'placeholder' | 'width' | 'height' | 'save_count' | 'shot_sec')
+  | ('measures' | 'provenance' | 'placeholder' | 'width' | 'height' | 'save_count' | 'shot_sec')
   | ('author' | 'platform' | 'video' | 'image_path' | 'thumb_path' | 'loop_path' | 'has_measured_caption')
 
 /** What `detail: "full"` adds of the frame. A field that is neither here nor in `Untold` fails the type check. */
@@ -45,6 +46,7 @@ const further = {
   on_screen_text: z.string().optional(),
   palette: z.array(z.string()).optional(),
   source_url: z.string().optional(),
+  annotation: z.object({ model: z.string(), caption: z.number().optional() }).optional(),
 } satisfies Record<Exclude<keyof ShownFrame, keyof typeof CompactFrame.shape | Untold>, z.ZodType>
 
 /** And of why it was found. */
@@ -69,6 +71,7 @@ export function toCompactFrame(frame: ShownFrame, publicUrl: string, max = MAX_C
     subject: frame.subject ?? undefined,
     technique: frame.technique ?? undefined,
     caption: frame.caption === null ? undefined : clip(frame.caption, max),
+    measured: frame.has_measured_caption,
     image_url: publicUrl + frame.image_path,
   }
 }
@@ -121,6 +124,7 @@ export function toPresentedFrame(
       on_screen_text: frame.on_screen_text ?? undefined,
       palette: frame.palette,
       source_url: frame.source_url ?? undefined,
+      annotation: describedBy(frame),
     } satisfies Record<keyof typeof further, unknown>),
   }
 }
@@ -130,8 +134,8 @@ export function toLink(frame: ShownFrame, publicUrl: string): ImageLink {
 }
 
 /**
- * What each frame is, then its image URL. A video is named with the first of its frames; `withVideo` is off where the
- * heading names it.
+ * What each frame is, then its image URL, which holds its id. A video is named with the first of its frames;
+ * `withVideo` is off where the heading names it.
  */
 export function frameLines(
   frames: readonly Presented[],
@@ -155,10 +159,11 @@ function linesOf(
   const full = options.detail === 'full'
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
   const video = options.withVideo ? videoOf(frame) : ''
-  const caption = frame.caption ? ` ${quote(frame.caption, full ? MAX_DETAIL : options.max)}` : ''
+  const measured = frame.has_measured_caption ? ' (measured)' : ''
+  const caption = frame.caption ? ` ${quote(frame.caption, full ? MAX_DETAIL : options.max)}${measured}` : ''
   return [
     ...(above ? [above] : []),
-    `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
+    `${clock(frame.t_sec)} ${traits}${video}${caption}`,
     ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
     ...(missing ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),
     ...(full ? detailLines(frame) : []),
@@ -179,6 +184,13 @@ function videoOf({ video, author }: ShownFrame): string {
   return ` (${quote(author ? `${title}, ${clip(author, 20)}` : title, 96)})`
 }
 
+/** Who described it, and how sure of the caption. */
+function describedBy({ annotation: { model, confidence } }: ShownFrame) {
+  const caption = confidence.caption
+  if (model === null) return undefined
+  return { model, caption: caption === undefined ? undefined : Math.round(caption * 100) / 100 }
+}
+
 function detailLines(frame: ShownFrame): string[] {
   const face = frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null
   const choices = FURTHER.filter((name) => name !== 'zone').map((name) => frame[name])
@@ -188,6 +200,11 @@ function detailLines(frame: ShownFrame): string[] {
   if (frame.steal) lines.push(`  take from it: ${quote(frame.steal, MAX_DETAIL)}`)
   if (frame.on_screen_text) lines.push(`  on screen: ${quote(frame.on_screen_text, MAX_DETAIL)}`)
   if (frame.source_url) lines.push(`  source: ${frame.source_url}`)
+  const by = describedBy(frame)
+  if (by)
+    lines.push(
+      `  described by ${clip(by.model, 80)}${by.caption === undefined ? '' : `; caption sure to ${by.caption}`}`,
+    )
   return lines
 }
 

@@ -1,5 +1,6 @@
 import type { FrameQuery, Loosened, TechniqueDocument } from '../search/library-search.ts'
 import { MOST_LOOSENED } from '../search/query.ts'
+import { nearestTechniques } from '../views/nearest.ts'
 import { plural } from '../views/short-text.ts'
 import type { ToolApp } from './tool.ts'
 
@@ -47,46 +48,8 @@ function withoutSigns(query: FrameQuery): FrameQuery | undefined {
   return q === words(query.q) ? undefined : { ...query, q, loosen: false, asker: undefined }
 }
 
-/**
- * Techniques that frames show, whose slug, name or alias shares letter pairs with the term (Dice): a misspelling finds
- * its word.
- */
-export function nearestTechniques(
-  vocabulary: readonly TechniqueDocument[],
-  term: string,
-  count: number,
-): TechniqueDocument[] {
-  const pairs = letterPairs(term)
-  return vocabulary
-    .filter(({ frame_count }) => frame_count > 0)
-    .map((technique) => ({
-      technique,
-      likeness: Math.max(...namesOf(technique).map((name) => dice(letterPairs(name), pairs))),
-    }))
-    .filter(({ likeness }) => likeness >= 0.35)
-    .sort((a, b) => b.likeness - a.likeness || (a.technique.slug < b.technique.slug ? -1 : 1))
-    .slice(0, count)
-    .map(({ technique }) => technique)
-}
-
 export function nearestTechniquesLine(vocabulary: readonly TechniqueDocument[], term: string): string {
   const near = nearestTechniques(vocabulary, term, 5)
   if (near.length === 0) return 'Try fewer or other words, or list_techniques and browse_frames.'
   return `Nearest techniques: ${near.map((technique) => technique.slug).join(', ')}.`
-}
-
-const namesOf = ({ slug, name, aliases }: TechniqueDocument) => [slug, name, ...aliases]
-
-function letterPairs(text: string): Set<string> {
-  const pairs = new Set<string>()
-  for (const word of text.toLowerCase().split(/[^\p{L}\p{N}]+/u))
-    for (let at = 0; at + 1 < word.length; at++) pairs.add(word.slice(at, at + 2))
-  return pairs
-}
-
-function dice(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  if (a.size === 0 || b.size === 0) return 0
-  let shared = 0
-  for (const pair of a) if (b.has(pair)) shared++
-  return (2 * shared) / (a.size + b.size)
 }

@@ -8,7 +8,7 @@ import type { Caller, Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
-import type { Era } from './era.ts'
+import { declares, type Era, TASKS } from './era.ts'
 import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
@@ -50,6 +50,7 @@ export interface ToolCalls {
 interface Answering {
   context: CallContext
   era: Era
+  takesTasks: boolean
 }
 
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
@@ -80,6 +81,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const more = PRICES[raised === true ? 'write' : raised] - PRICES[tool.price]
     if (more > 0) await context.charge(more)
     const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
+    const task = answering.takesTasks ? await tool.toTask?.(answered, context) : undefined
+    if (task) return { bytes: Buffer.from(JSON.stringify(answering.era.wrap(task))), keep: false, more }
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
@@ -125,7 +128,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       if (!isFields(args)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
       try {
         requireScope(tool, { context, era }, keysUrl)
-        return await keptOrAnswered(tool, args, { context, era })
+        const takesTasks = era.name === 'modern' && declares(call.params, TASKS)
+        return await keptOrAnswered(tool, args, { context, era, takesTasks })
       } catch (error) {
         return failed(tool, era, error)
       }
@@ -143,7 +147,11 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
 }
 
 /** @throws AppError where this caller may not use the tool, ScopeMissing at the signed-in door */
-function requireScope(tool: Tool, { context: { caller, signIn }, era }: Answering, keysUrl: string): void {
+function requireScope(
+  tool: Tool,
+  { context: { caller, signIn }, era }: Omit<Answering, 'takesTasks'>,
+  keysUrl: string,
+): void {
   const refused = refusalOfTool(tool, caller)
   if (!refused) return
   if (signIn && refused.code === 'forbidden') throw scopeMissing(tool, signIn, era)

@@ -4,6 +4,8 @@ import type { Price } from '../http/rate-limit/budgets.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import type { TechniqueDocument } from '../search/library-search.ts'
 
+/** The extension of hosts that show pages of servers. */
+export const GALLERY = 'io.modelcontextprotocol/ui'
 /** The page of the gallery (gallery.ts). */
 export const GALLERY_URI = 'ui://frame-library/gallery.html'
 
@@ -43,6 +45,8 @@ export interface Tool {
   /** Whom a host with the gallery offers it to; both, if absent. */
   visibleTo?: readonly ('model' | 'app')[]
   run(args: unknown, context: ToolContext): Promise<ToolAnswer>
+  /** For a host that takes tasks: the one that goes on behind this answer; undefined where it is whole. */
+  toTask?(answer: ToolAnswer, context: ToolContext): Promise<object | undefined>
 }
 
 export interface Annotations {
@@ -88,13 +92,14 @@ export const SHOWS_FRAMES = { annotations: READS, scope: null, inGallery: true, 
 
 /** Ties a tool's argument and answer types to its schemas. Not `cacheable` unless it says so. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
-  tool: Omit<Tool, 'input' | 'output' | 'run' | 'raises' | 'needs' | 'cacheable'> & {
+  tool: Omit<Tool, 'input' | 'output' | 'run' | 'raises' | 'needs' | 'toTask' | 'cacheable'> & {
     cacheable?: boolean
     input: I
     output: O
     raises?(args: z.output<I>): Price | boolean
     needs?(args: z.output<I>): Scope
     run(args: z.output<I>, context: ToolContext): Promise<ToolAnswer<z.input<O>>>
+    toTask?(answer: ToolAnswer<z.input<O>>, context: ToolContext): Promise<object | undefined>
   },
 ): Tool {
   const output = (tool.output as unknown as z.ZodObject).extend({ notes: z.array(z.string()).optional() })

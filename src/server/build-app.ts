@@ -171,7 +171,13 @@ function openSignedInDoor({
   return { oauth, signIn: authentication.openSignIn({ metadataUrl, scopes: MEMBER_SCOPES, check }) }
 }
 
-function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {
-  const names = (open: boolean) => tools.filter(({ scope }) => (scope === null) === open).map(({ name }) => name)
-  return { open: names(true), account: names(false) }
+function namesOf(tools: readonly Tool[]) {
+  const kindOf = ({ scope, visibleTo }: Tool) => {
+    if (visibleTo) return undefined
+    if (scope === null) return 'open'
+    if (scope === 'any') return 'key'
+    return [scope].flat().some((one) => (MEMBER_SCOPES as readonly string[]).includes(one)) ? 'pro' : 'operator'
+  }
+  const names = (kind: string) => tools.filter((tool) => kindOf(tool) === kind).map(({ name }) => name)
+  return { open: names('open'), key: names('key'), pro: names('pro'), operator: names('operator') }
 }

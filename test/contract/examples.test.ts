@@ -1,40 +1,20 @@
-import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Operation } from '../../src/http/endpoint.ts'
+import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
-import { measureLuma } from '../../src/video/extract/measure.ts'
-import { type SeedFrame, seedVideo } from '../support/seed.ts'
+import { seedSamples } from '../support/samples.ts'
 import { openService, type Service } from '../support/service.ts'
 
 // What the documents show as an example finds something in the library of a first start.
 
-interface Sample {
-  file: string
-  title: string
-  author: string
-  /** Without a palette where no frame is kept. */
-  notes: (SeedFrame & { at: number })[]
-}
-
 let service: Service
 beforeAll(async () => {
   service = await openService()
-  for (const { file, title, author, notes } of JSON.parse(readFileSync('samples/samples.json', 'utf8')) as Sample[]) {
-    const sourceKey = `sha256:${createHash('sha256')
-      .update(readFileSync(`samples/${file}`))
-      .digest('hex')}`
-    const frames = notes.flatMap(({ at, palette, ...note }) =>
-      palette ? [{ ...note, ...lightOf(palette[0]!), palette, tSec: at }] : [],
-    )
-    await seedVideo(service.stores.db, { sourceKey, title, author, frames })
-  }
+  await seedSamples(service.stores.db)
   await service.drain()
 })
 afterAll(() => service[Symbol.asyncDispose]())
-
-/** That of its largest colour stands for a frame. */
-const lightOf = (colour: string) => measureLuma(Buffer.from(colour.slice(1), 'hex'))
 
 const isOpenRead = ({ method, scope, path }: Operation) => method === 'get' && !scope && /^\/api\/[a-z]+$/.test(path)
 const ofOperations = OPERATIONS.filter(isOpenRead).flatMap(({ path, parameters = {} }: Operation) =>
@@ -45,11 +25,30 @@ const ofOperations = OPERATIONS.filter(isOpenRead).flatMap(({ path, parameters =
 const ofDocuments = ['README.md', ...globSync('docs/*.md')].flatMap(
   (name) => readFileSync(name, 'utf8').match(/(?<=GET |localhost:3000)\/api\/\w+\?[^\s'`"{<…]+(?=['`])/g) ?? [],
 )
-// Films are compared by what is measured while they are decoded, and nothing is decoded here.
-const examples = [...ofOperations, ...ofDocuments].filter((address) => !/^\/api\/(films|compare)/.test(address))
-
-test.each(examples)('%s finds something', async (address) => {
+test.each([...ofOperations, ...ofDocuments])('%s finds something', async (address) => {
   const { status, json } = await service.get(address)
   expect(status).toBe(200)
   expect(Object.values(json).some((found) => Array.isArray(found) && found.length > 0)).toBe(true)
+})
+
+test('every read in llms.txt finds something, and the instructions name paths that there are', async () => {
+  const text = await (await fetch(`${service.url}/llms.txt`)).text()
+  const addresses = [...text.matchAll(/\]\(http:\/\/frames\.test(\/api\/[^)]+)\)/g)].map(([, address]) => address!)
+  const reads = addresses.filter((address) => !/^\/api\/(mcp|events|analytics)/.test(address))
+  expect(reads.length).toBeGreaterThanOrEqual(8)
+  for (const address of reads) {
+    const { json } = await service.get(address)
+    expect([address, Object.values(json).some((found) => Array.isArray(found) && found.length > 0)]).toEqual([
+      address,
+      true,
+    ])
+  }
+  const paths = OPERATIONS.map(({ path }) => path.replace(/:(\w+)/g, '{$1}'))
+  const named = [...INSTRUCTIONS.matchAll(/\/(?:api\/)?[\w/{}.]+\w/g)].map(([path]) => path)
+  expect(named.length).toBeGreaterThan(8)
+  for (const path of named)
+    expect(
+      paths.some((one) => one.endsWith(path)),
+      path,
+    ).toBe(true)
 })

@@ -200,6 +200,16 @@ test('the served document is the same one, cacheable, for any origin, and answer
   expect(again.headers.get('vary')).toContain('Accept-Encoding')
 })
 
+test('the document comes in parts, one for each tag', async () => {
+  const part = JSON.parse(await (await fetch(`${service.url}/openapi.json?tag=Films`)).text())
+  const films = OPERATIONS.filter(({ tag }) => tag === 'Films').map(({ path }) => path.replace(/:(\w+)/g, '{$1}'))
+  const { paths, tags } = part as { paths: object; tags: { name: string }[] }
+  expect([Object.keys(paths).toSorted(), tags.map(({ name }) => name)]).toEqual([films.toSorted(), ['Films']])
+  expect((await new Validator().validate(part)).errors ?? []).toEqual([])
+  const refused = await fetch(`${service.url}/openapi.json?tag=films`)
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('Tool server')])
+})
+
 test('the reference page names every operation, from our own origin and without a script', async () => {
   const answer = await fetch(`${service.url}/docs`)
   expect(answer.status).toBe(200)
@@ -254,11 +264,15 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   expect(text).toMatch(/^# Frame Library\n\n> /)
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
-  for (const { name } of service.api.app.tools) expect(text).toMatch(new RegExp(`\\b${name}\\b`))
+  for (const { name, visibleTo } of service.api.app.tools)
+    expect([name, new RegExp(`\\b${name}\\b`).test(text)]).toEqual([name, !visibleTo])
+  expect(text).toContain('that of an operator usage_report, add_video, video_status.')
+  for (const { method, path } of OPERATIONS.filter(({ tag }) => tag === 'Account'))
+    expect(text).toContain(`\`${method.toUpperCase()} ${path.replace(/:(\w+)/g, '{$1}')}\`: `)
   for (const path of ['/api/events', '/api/analytics/saves', '/api/analytics/searches'])
     expect(text).toContain(`http://frames.test${path}`)
-  const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
-  expect(reads.length).toBe(10)
+  const reads = OPERATIONS.filter(({ tag, path }) => ['Library', 'Films'].includes(tag) && path.startsWith('/api/'))
+  expect(reads.length).toBe(17)
   for (const { path, summary } of reads) {
     expect(text).toContain(path.replace(/:(\w+)/g, '{$1}'))
     expect(text).toContain(summary)

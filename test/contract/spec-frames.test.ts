@@ -202,6 +202,18 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   })
 
   describe('beyond the specification, as decided', () => {
+    test('facets=1 names the nearest of what there is not', async () => {
+      const [{ author, technique, video_id: id }] = (await get('/api/frames')).json.frames
+      const asked = `author=${encodeURIComponent(author.toUpperCase())}&technique=${technique}x&video=nosuch`
+      expect((await get(`/api/frames?facets=1&${asked}`)).json.unknown).toMatchObject([
+        { parameter: 'author', nearest: expect.arrayContaining([author]) },
+        { parameter: 'technique', value: `${technique}x`, nearest: expect.arrayContaining([technique]) },
+        { parameter: 'video', value: 'nosuch' },
+      ])
+      const known = `author=${encodeURIComponent(author)}&technique=${technique}&video=${id}`
+      expect((await get(`/api/frames?facets=1&${known}`)).json.unknown).toBeUndefined()
+      expect((await get(`/api/frames?${asked}`)).json).toEqual({ page: 1, frames: [], hasMore: false })
+    })
     test('facets=1 adds counts per value, with an attribute’s own filter off, and the total', async () => {
       const all = await wall('')
       const { json } = await get('/api/frames?facets=1&tone=dark&subject=ui')

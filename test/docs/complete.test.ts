@@ -46,7 +46,7 @@ test('the page of events tells the fields of each type, and no others', () => {
 
 test('the page for agents names every tool, and every filter', () => {
   const tools = createTools({} as Parameters<typeof createTools>[0]).map(({ name }) => `\`${name}\``)
-  expect(new Set(tools).size).toBe(25)
+  expect(new Set(tools).size).toBe(21)
   expect(missingIn('docs/mcp.md', tools)).toEqual([])
   const [, filters] = /\*Filters\*: (.+?)\./s.exec(read('docs/mcp.md'))!
   expect(filters!.match(/\w+/g)!.toSorted()).toEqual(Object.keys(filterArguments).toSorted())

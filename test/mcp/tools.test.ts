@@ -88,11 +88,11 @@ describe('what search_frames finds is what /api/frames finds', () => {
     }
     const { techniques } = await get('/api/techniques')
     const byUse = techniques.toSorted((a: Counted, b: Counted) => b.frame_count - a.frame_count)
-    expect((await call('list_techniques')).structuredContent).toEqual({
-      techniques: byUse,
-      total: techniques.length,
-      next_cursor: null,
-    })
+    const slugsOf = (list: Item[]) => list.map(({ slug }) => slug)
+    const used = byUse.filter(({ frame_count }: Counted) => frame_count > 0)
+    const { techniques: told, unused, ...rest } = (await call('list_techniques')).structuredContent
+    expect([slugsOf(told), rest]).toEqual([slugsOf(used), { total: techniques.length, next_cursor: null }])
+    expect([...slugsOf(used), ...unused].toSorted()).toEqual(slugsOf(techniques).toSorted())
   })
 })
 
@@ -263,6 +263,18 @@ describe('answers', () => {
 })
 
 describe('answers that help on', () => {
+  test('a measured caption is marked, and in full every frame says who described it and how surely', async () => {
+    const frames = [{ caption: 'Dark picture of a gazebo', isMeasured: true }, { caption: 'A gazebo by a lake' }]
+    await seedVideo(service.stores.db, { frames: frames.map((frame, tSec) => ({ ...frame, tSec })) })
+    await service.drain()
+    const { text, structuredContent } = await call('browse_frames', { limit: 2, detail: 'full' })
+    expect(text).toContain('"Dark picture of a gazebo" (measured)\n')
+    expect(text).toContain('"A gazebo by a lake"\n')
+    expect(text).toMatch(/ {2}described by seed; caption sure to 0\.\d/)
+    const [measured, told] = structuredContent.frames
+    expect([measured.measured, told.measured, told.annotation.model]).toEqual([true, undefined, 'seed'])
+    expect(told.annotation.caption).toBeGreaterThan(0)
+  })
   test('nothing found: each suggestion holds when it is followed', async () => {
     const none = await call('search_frames', { query: 'terminal', subject: 'terminal', tone: 'bright' })
     expect(none.isError).toBeUndefined()
@@ -318,7 +330,10 @@ describe('answers that help on', () => {
     const read = await call('search_frames', { query: 'a dark terminal' })
     expect(read.text).toContain('Read as: dark (tone=dark or text), terminal (subject=terminal or text)')
     for (const query of ['terminal without a unicorn', 'terminal -unicorn'])
-      expect((await call('search_frames', { query })).text).toContain('\nLeft out: frames with unicorn\n')
+      expect((await call('search_frames', { query })).text).toContain('. Left out: frames with unicorn')
+    // All in one line, as `read_as` has it.
+    const guessed = await call('search_frames', { query: 'a walnot' })
+    expect(guessed.structuredContent.notes[0]).toMatch(/^Read as: walnot \(typo of walnut\)\. Not searched: a$/)
     expect(read.text).not.toContain('misses')
     const most = await call('search_frames', { query: 'dark terminal unicorn' })
     expect(most.text).toContain('No frame has every word. The best meet 2 of 3; each says what it lacks.')

@@ -7,7 +7,7 @@ import { describeTool } from '../../src/mcp/tool.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 
 export function makeDocument(): ApiDocument {
-  const tools = { open: [], account: [] }
+  const tools = { open: [], key: [], pro: [], operator: [] }
   const about = { publicUrl: 'http://frames.test', reads: 'open', version: '0.0.0' } as const
   return openDocuments({ ...about, operations: OPERATIONS, tools }).api()
 }
@@ -61,12 +61,13 @@ export function holdAnswer(method: string, path: string, { status, headers, text
 /** Holds the result of a tool of the product against its output schema. @throws with the name of the tool */
 export function holdToolResult(sent: unknown, json: unknown): void {
   const { method, params } = (sent ?? {}) as { method?: string; params?: { name: string; arguments?: object } }
-  const { result } = (json ?? {}) as { result?: { isError?: boolean; structuredContent?: unknown } }
+  const { result } = (json ?? {}) as { result?: Record<'isError' | 'resultType' | 'structuredContent', unknown> }
   if (method !== 'tools/call' || !params || !result || result.isError) return
   // The text alone was asked for.
   if ((params.arguments as { format?: string } | undefined)?.format === 'text') return
   const validate = outputOf(params.name)
-  if (validate && !validate(result.structuredContent))
+  // A task holds the result later.
+  if (validate && result.resultType !== 'task' && !validate(result.structuredContent))
     throw new Error(`the result of ${params.name}: ${documented().errorsText(validate.errors).slice(0, 600)}`)
 }
 

@@ -4,6 +4,7 @@ import { DETAILS, NewDetails } from '../../library/videos/details.ts'
 import { submitUrl, videoIdAt } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { quote } from '../../views/short-text.ts'
+import { leftOf, lineOf, openTask, statusLine } from '../tasks.ts'
 import { ADDS, defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { severalOf } from '../values.ts'
 import { rightsOf } from './collection.ts'
@@ -60,6 +61,10 @@ function addVideo({ db, ytdlp }: ToolApp): Tool {
       ]
       return { text: lines.join('\n'), structured: { videos, refused } }
     },
+    toTask({ structured: { videos } }, { caller }) {
+      const created = videos.flatMap((video) => (video.created ? video.video_id : []))
+      return openTask(db, caller!.account.id, created)
+    },
   })
 }
 
@@ -88,21 +93,14 @@ function videoStatus({ db }: ToolApp): Tool {
         asked.map(({ id }) => id),
       )
       const videos = reports.map(({ id, title, status, frame_count, stages, failure }) => {
-        const left_sec = stages.at(-1)?.left_sec ?? null
-        return { video_id: id, title, status, frame_count, left_sec, failure }
+        return { video_id: id, title, status, frame_count, left_sec: leftOf(stages), failure }
       })
       const unknown = asked.filter(({ id }) => !reports.some((report) => report.id === id)).map(({ one }) => one)
       const lines = [
-        ...videos.map((video) => {
-          const why = video.failure ? `: ${video.failure.message}` : ''
-          const left = video.left_sec === null ? '' : `, about ${Math.ceil(video.left_sec)} s left`
-          return `${lineOf(video)}${why}${left}`
-        }),
+        ...reports.map(statusLine),
         ...unknown.map((one) => `${quote(one, 80)} is not there. Pass the id or the address of a video.`),
       ]
       return { text: lines.join('\n'), structured: { videos, unknown } }
     },
   })
 }
-
-const lineOf = ({ video_id, title, status }: z.infer<typeof Status>) => `${video_id} ${quote(title, 80)}: ${status}`

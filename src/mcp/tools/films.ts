@@ -4,9 +4,10 @@ import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Brief, filmBrief, filmLines } from '../../views/brief.ts'
-import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
+import { Film, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { clip, clock, plural, quote } from '../../views/short-text.ts'
+import { byName } from '../../vocabulary.ts'
 import { moreWith } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
@@ -18,8 +19,17 @@ export function filmTools(deps: ToolApp): Tool[] {
 }
 
 const reads = { annotations: READS, price: 'search', scope: 'any', cacheable: true } as const
-const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
-const refOf = ({ id, title, author, measures }: FilmRow): z.infer<typeof FilmRef> => ({ id, title, author, measures })
+const FilmRef = z.object({
+  id: z.string(),
+  title: z.string(),
+  author: z.string().nullable(),
+  measures: z.record(z.string(), z.number().nullable()),
+})
+/** With the measures that were asked for. */
+const refOf = ({ id, title, author, measures }: FilmRow, names: readonly MeasureName[]): z.infer<typeof FilmRef> => ({
+  ...{ id, title, author },
+  measures: byName(names, (name) => measures[name]),
+})
 
 /** Lines of a film's structure: a longer one would fill a context window. */
 const MOST_PARTS = 16
@@ -102,7 +112,7 @@ async function compare(deps: ToolApp, ids: readonly string[]) {
     'Most different first, in this order of films:',
     ...differences.map(({ measure }) => line(measure)),
   ]
-  return { text: text.join('\n'), structured: { films: films.map(refOf), differences } }
+  return { text: text.join('\n'), structured: { films: films.map((film) => refOf(film, MEASURE_NAMES)), differences } }
 }
 
 function shownValue({ measures }: FilmRow, name: MeasureName): string {
@@ -145,13 +155,14 @@ function findFilmsTool(deps: ToolApp): Tool {
       const query = { sort, order, author: brand.names[0], min, max }
       const find = async () => findFilms(library, query, { after, limit })
       const { films, total, without, next } = await withCursorNamed(after, find())
+      const asked = [sort, ...[...(min ?? []), ...(max ?? [])].map((bound) => bound.name as MeasureName)]
       const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
       const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
       const notes = [...brand.notes, ...(total === 0 ? ['No film has these. Leave out the author or a bound.'] : [])]
       const lines = films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`)
       return {
         text: [`${heading}${moreWith(next)}`, ...notes, ...lines].join('\n'),
-        structured: { films: films.map(refOf), total, next_cursor: next },
+        structured: { films: films.map((film) => refOf(film, asked)), total, next_cursor: next },
         notes,
       }
     },
@@ -166,7 +177,7 @@ async function similarTo(deps: ToolApp, given: string, options: Parameters<typeo
     const why = one.why.map((name) => `${measureOf(name).label} ${shownValue(one.film, name)}`)
     return `${titleOf(one.film)}: ${number(one.distance)} away; ${why.join(', ')}`
   })
-  const found = near.map((one) => ({ ...refOf(one.film), distance: one.distance, why: one.why }))
+  const found = near.map((one) => ({ ...refOf(one.film, one.why), distance: one.distance, why: one.why }))
   const none = 'No film can be compared with it: it has too few measures, or it is alone.'
   const heading = `Films like ${titleOf(film!)}, by ${options.view}, nearest first`
   return {

@@ -5,6 +5,7 @@ import { asksMuch } from '../../http/rate-limit/rate-limits.ts'
 import type {
   FacetCounts,
   FrameFilters,
+  FrameHit,
   FramePage,
   FrameQuery,
   LibrarySearch,
@@ -182,7 +183,7 @@ async function presentPage(
   const hasNoFull = found.full === 0 && found.frames.length > 0
   const reading = [
     ...(engine && engine !== found.engine ? [OTHER_ENGINE] : []),
-    ...readingLines(found.readAs, hasNoFull),
+    ...readingLines(found.readAs, found.frames, hasNoFull),
     ...(few ? await undescribedLine(deps.search, query.filters) : []),
   ]
   const heading =
@@ -210,23 +211,36 @@ async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Pr
 }
 
 /**
- * How the question was read, where that is not plain: words met by attributes or names, guessed, left out, or dropped.
- * `hasNoFull`: frames were found, and none has every word.
+ * How the question was read, in a line, where that is not plain: words met by attributes, names or synonyms, guessed,
+ * left out, or not searched. `hasNoFull`: frames were found, and none has every word.
  */
-export function readingLines(readAs: ReadAs | undefined, hasNoFull: boolean): string[] {
+export function readingLines(
+  readAs: ReadAs | undefined,
+  frames: readonly Pick<FrameHit, 'met'>[],
+  hasNoFull: boolean,
+): string[] {
   if (!readAs) return []
-  const { words, without, met } = readAs
-  const notPlain = words.filter(({ as }) => as.some((one) => one !== 'text' && one !== 'exact text'))
-  const lines = notPlain.map(({ word, as }) => `${clip(word, 40)} (${clip(as.join(' or '), 200)})`)
+  const { words, without, ignored, met } = readAs
+  const kinds = Map.groupBy(
+    frames.flatMap((frame) => frame.met ?? []),
+    ({ word }) => word,
+  )
+  const bySynonym = (word: string) => kinds.get(word)?.every(({ kind }) => kind === 'synonym') ?? false
+  const lines = words.flatMap(({ word, as }) => {
+    const told = as.map((one) => (one === 'text' && bySynonym(word) ? 'a synonym' : one))
+    const isPlain = told.every((one) => one === 'text' || one === 'exact text')
+    return isPlain ? [] : [`${clip(word, 40)} (${clip(told.join(' or '), 200)})`]
+  })
+  const told = [
+    ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
+    ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
+    ...(ignored.length > 0 ? [`Not searched: ${clip(ignored.join(', '), 100)}`] : []),
+  ]
   const lack =
     met > 0
       ? `No frame has every word. The best meet ${met} of ${words.length}; each says what it lacks.`
       : 'No frame has any of the words. These have what one may stand for.'
-  return [
-    ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
-    ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
-    ...(hasNoFull ? [lack] : []),
-  ]
+  return [...(told.length > 0 ? [told.join('. ')] : []), ...(hasNoFull ? [lack] : [])]
 }
 
 function headingOf({ frames, partialMatches = [], total }: FramePage, page: number, next: string | null): string {

@@ -11,11 +11,11 @@ import {
 import { currentSlug } from '../../search/query.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { sourceKeyOf } from '../../video/source/source.ts'
+import { nearestTechniques } from '../../views/nearest.ts'
 import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/parameters.ts'
 import { quote } from '../../views/short-text.ts'
 import { byName, COUNTED, DERIVED, isListed, type ListedName } from '../../vocabulary.ts'
 import { Detail } from '../present.ts'
-import { nearestTechniques } from '../suggestions.ts'
 import type { ToolApp } from '../tool.ts'
 import { anySeconds, isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
 

@@ -16,10 +16,9 @@ const Groups = z.object({
       title: z.string(),
       author: z.string().nullable(),
       frame_count: z.number(),
-      image_url: z.string().nullable(),
     }),
   ),
-  frames: z.array(CompactFrame.extend({ video_id: z.string(), missing: z.array(z.string()).optional() })),
+  frames: z.array(CompactFrame.extend({ missing: z.array(z.string()).optional() })),
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
 })
@@ -38,7 +37,7 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
     title: 'Search the library',
     description:
       'One search over videos, frames, brands and techniques. A pasted video URL finds that video. ' +
-      'Without a query: the strongest of each.',
+      'Without a query: the strongest of each, brands with their frames.',
     price: 'search',
     input: z.strictObject({
       query: z.string().max(2000).optional(),
@@ -54,7 +53,7 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
       const hasNoFull = found.frames.length > 0 && found.frames.every(({ missing }) => missing)
       const notes = [
         ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await vocabulary(), q)]),
-        ...readingLines(groups.readAs, hasNoFull),
+        ...readingLines(groups.readAs, groups.frames, hasNoFull),
       ]
       return {
         text: [...lines, ...notes].join('\n'),
@@ -97,16 +96,9 @@ function videoLine({ id, title, author, frame_count }: VideoDocument): string {
 
 function toGroups({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): z.infer<typeof Groups> {
   return {
-    videos: videos.map(({ id, title, author, frame_count, image_path }) => ({
-      id,
-      title,
-      author,
-      frame_count,
-      image_url: image_path === null ? null : publicUrl + image_path,
-    })),
+    videos: videos.map(({ id, title, author, frame_count }) => ({ id, title, author, frame_count })),
     frames: frames.map(({ document, missing }) => ({
       ...toCompactFrame(document, publicUrl, captionOf(frames)),
-      video_id: document.video_id,
       missing: missing && [...missing],
     })),
     brands: brands.map(({ name, video_count, frame_count }) => ({ name, video_count, frame_count })),
