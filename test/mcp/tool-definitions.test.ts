@@ -107,6 +107,31 @@ describe('thrift (o200k tokens)', () => {
         expect(size, `${name} ${JSON.stringify(more)}`).toBeLessThanOrEqual(140_000)
       }
   })
+  // What it says, and what it holds as data: many clients show a model one of them.
+  test.each<[name: string, args: Record<string, unknown>, text: number, data: number]>([
+    ['search_frames', { query: 'dark terminal', limit: 8 }, 540, 960],
+    ['search_frames', { query: 'dark', limit: 20 }, 1_170, 1_830],
+    ['search_library', { query: 'Northwind' }, 400, 560],
+    ['browse_frames', { tone: 'dark', counts: true, limit: 3 }, 775, 890],
+    ['get_video_frames', { video_id: 'VIDEO' }, 475, 740],
+    ['find_similar_frames', { frame_id: 'FRAME', limit: 6 }, 620, 950],
+    ['list_techniques', {}, 225, 165],
+    ['describe_film', { video_id: 'VIDEO' }, 380, 600],
+    ['film_brief', { video_id: 'VIDEO' }, 1_210, 1_160],
+    ['get_board', { board_id: 'Eight' }, 465, 775],
+  ])('a usual answer is short: %s %j', async (name, args, most, mostData) => {
+    const { bearer } = await service.keyOf('pro')
+    const frames = ids((await get(`/api/videos/${videoIds[0]}/frames`)).frames)
+    if (name === 'get_board') {
+      await call('edit_board', { name: 'Eight' }, bearer)
+      await call('pin_frame', { board_id: 'Eight', frame_ids: frames }, bearer)
+    }
+    const named = JSON.stringify(args).replace('VIDEO', videoIds[0]!).replace('FRAME', frames[0]!)
+    const { text, structuredContent } = await call(name, JSON.parse(named), bearer)
+    const sizes = [encode(text).length, encode(JSON.stringify(structuredContent)).length]
+    expect(sizes[0], text).toBeLessThanOrEqual(most)
+    expect(sizes[1]).toBeLessThanOrEqual(mostData)
+  })
   test('the list is at most 4,300 with a key and 2,400 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]

@@ -33,7 +33,6 @@ const BoardSummary = z.object({
   description: z.string().optional(),
   item_count: z.number(),
   shared: z.boolean(),
-  updated_at: z.string(),
 })
 
 /**
@@ -74,7 +73,7 @@ function getBoard(deps: ToolApp): Tool {
     output: z.object({
       boards: z.array(BoardSummary).optional(),
       board: BoardSummary.optional(),
-      frames: z.array(CompactFrame.extend({ note: z.string().nullable(), pinned_at: z.string() })).optional(),
+      frames: z.array(CompactFrame.extend({ note: z.string().nullable() })).optional(),
       videos: VideoNames.optional(),
       total: z.number(),
       next_cursor: z.string().nullable(),
@@ -106,11 +105,7 @@ async function openBoard(deps: ToolApp, args: Page & { board_id: string }, conte
   const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })
   const next = more === null ? null : toCursor('get_board', args, page + 1)
   const { shown, text, links, videos } = await presentRows(deps, pins, boardLine(board) + moreWith(next))
-  const frames = shown.map(({ row, frame }) => ({
-    ...toCompactFrame(frame, deps.publicUrl),
-    note: row.note,
-    pinned_at: row.pinnedAt.toISOString(),
-  }))
+  const frames = shown.map(({ row, frame }) => ({ ...toCompactFrame(frame, deps.publicUrl), note: row.note }))
   return {
     text,
     links,
@@ -213,15 +208,8 @@ function exportBoard(deps: ToolApp): Tool {
 }
 
 function toSummary(board: Board): z.infer<typeof BoardSummary> {
-  const { id, name, description, itemCount, sharedAt, updatedAt } = board
-  return {
-    id,
-    name,
-    description: description ?? undefined,
-    item_count: itemCount,
-    shared: sharedAt !== null,
-    updated_at: updatedAt.toISOString(),
-  }
+  const { id, name, description, itemCount, sharedAt } = board
+  return { id, name, description: description ?? undefined, item_count: itemCount, shared: sharedAt !== null }
 }
 
 export function boardLine({ id, name, itemCount }: Board): string {

@@ -22,7 +22,7 @@ function listSavesTool(deps: ToolApp): Tool {
     inGallery: true,
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
     output: z.object({
-      frames: z.array(CompactFrame.extend({ saved_at: z.string() })),
+      frames: z.array(CompactFrame),
       videos: VideoNames,
       total: z.number(),
       next_cursor: z.string().nullable(),
@@ -36,10 +36,7 @@ function listSavesTool(deps: ToolApp): Tool {
       const heading =
         total === 0 ? 'No saved frames. save_frame saves some.' : `${plural(total, 'saved frame')}${moreWith(next)}`
       const { shown, text, links, videos } = await presentRows(deps, saves, heading)
-      const frames = shown.map(({ row, frame }) => ({
-        ...toCompactFrame(frame, deps.publicUrl),
-        saved_at: row.savedAt.toISOString(),
-      }))
+      const frames = shown.map(({ frame }) => toCompactFrame(frame, deps.publicUrl))
       return { text, links, structured: { frames, videos, total, next_cursor: next } }
     },
   })

@@ -13,11 +13,11 @@ const Technique = z.object({
   slug: z.string(),
   description: z.string(),
   frame_count: z.number(),
-  image_url: z.string().optional(),
 })
 
 /** The pictures of a whole vocabulary would cost more tokens than they are worth. */
 const MAX_EXAMPLES = 4
+const MAX_DESCRIPTION = 100
 /** Others are counted. */
 const MAX_UNUSED = 100
 
@@ -49,24 +49,30 @@ export function listTechniques({ search, publicUrl }: ToolApp): Tool {
       const used = matching.filter(({ frame_count }) => frame_count > 0).sort((a, b) => b.frame_count - a.frame_count)
       const shown = used.slice((page - 1) * args.limit, page * args.limit)
       const next = page * args.limit < used.length ? toCursor('list_techniques', args, page + 1) : null
+      const isPast = page > 1 && shown.length === 0
       const rest = page > 1 ? [] : matching.filter(({ frame_count }) => frame_count === 0).map(({ slug }) => slug)
       const heading =
         matching.length === 0
           ? `No matching technique.\n${nearestTechniquesLine(vocabulary, term)}`
-          : `${plural(matching.length, 'technique')}, ${used.length} in use${moreWith(next)}`
-      const techniques = shown.map(({ slug, description, frame_count, image_path }, at) => ({
-        ...{ slug, description, frame_count },
-        image_url: at < MAX_EXAMPLES && image_path !== null ? publicUrl + image_path : undefined,
-      }))
+          : `${plural(matching.length, 'technique')}, ${used.length} in use${isPast ? '; no more' : moreWith(next)}`
+      const techniques = shown.map(({ slug, description, frame_count }) => {
+        return { slug, description: clip(description, MAX_DESCRIPTION), frame_count }
+      })
+      const links = shown.slice(0, MAX_EXAMPLES).flatMap(({ slug, image_path }) => {
+        return image_path === null ? [] : [{ uri: publicUrl + image_path, name: slug }]
+      })
       const unused = rest.slice(0, MAX_UNUSED)
       const more = rest.length > unused.length ? `, and ${rest.length - unused.length} more` : ''
       return {
         text: [
           heading,
-          ...techniques.map(linesOf),
+          ...techniques.map(({ slug, frame_count, description }) => {
+            const example = links.find(({ name }) => name === slug)
+            return `${slug} (${frame_count}): ${description}${example ? `\n${example.uri}` : ''}`
+          }),
           ...(unused.length > 0 ? [`Of no frame yet: ${unused.join(', ')}${more}`] : []),
         ].join('\n'),
-        links: techniques.flatMap(({ slug, image_url }) => (image_url ? [{ uri: image_url, name: slug }] : [])),
+        links,
         structured: { techniques, unused, total: matching.length, next_cursor: next },
       }
     },
@@ -75,8 +81,4 @@ export function listTechniques({ search, publicUrl }: ToolApp): Tool {
 
 function mentions({ slug, name, description, aliases }: TechniqueDocument, term: string): boolean {
   return [slug, name, description, ...aliases].some((text) => text.toLowerCase().includes(term))
-}
-
-function linesOf({ slug, frame_count, description, image_url }: z.infer<typeof Technique>): string {
-  return `${slug} (${frame_count}): ${clip(description, 100)}${image_url ? `\n${image_url}` : ''}`
 }
