@@ -134,6 +134,14 @@ test('a window of 4096 tokens that ends answers in silence is noticed, and calls
   expect(Math.max(...sizes.slice(1))).toBeLessThan(4)
 })
 
+test('a window that was set and cannot hold a frame is refused, for a server without a profile too', async () => {
+  await using run = await start({}, { window: 2_048 })
+  await expect(run.annotate(await toFrames(1))).rejects.toMatchObject({
+    message: expect.stringMatching(/\(2048 tokens\): one frame needs \d+ tokens\./),
+  })
+  expect(run.endpoint.calls).toEqual([])
+})
+
 test('a window that ends the answer about a single frame is told with the numbers and the setting', async () => {
   await using run = await start({ state: { window: 2_560 } }, { limiter: limitOf(1) })
   await expect(run.annotate(await toFrames(1))).rejects.toMatchObject({

@@ -112,15 +112,18 @@ export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
   const value = row?.value as StoredStatus | undefined
   const active = await findAnnotator(db)
   const check = await findSetting<ModelCheck>(db, VISION_CHECK)
+  const problem =
+    row && value?.message !== undefined
+      ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
+      : null
+  // A fault that was mended since is no news.
+  const isNews = problem !== null || check?.findings.every(({ fault }) => fault === null)
   return {
     present: active?.version ?? null,
-    problem:
-      row && value?.message !== undefined
-        ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
-        : null,
+    problem,
     waiting: await db.$count(reannotations),
     progress: active ? await findProgress(db, active.model) : null,
-    check: check && check.annotator === active?.version ? check : null,
+    check: check && isNews && check.annotator === active?.version ? check : null,
     last_24_h: await costsOf(db),
   }
 }

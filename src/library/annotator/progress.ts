@@ -67,7 +67,8 @@ export function describeProgress({ progress, problem, last_24_h }: Told, budgetP
   const expected = progress?.expected_usd
   const rest = expected ? `, about $${expected.toFixed(2)} to come` : ''
   const budget = budgetPerDay === undefined ? '' : ` of $${budgetPerDay}, $${left(budgetPerDay, cost_usd)} left`
-  if (calls > 0) lines.push(`${calls} calls in 24 hours, $${cost_usd.toFixed(4)}${budget}${rest}.`)
+  if (calls > 0)
+    lines.push(`${calls} ${calls === 1 ? 'call' : 'calls'} in 24 hours, $${cost_usd.toFixed(4)}${budget}${rest}.`)
   return lines
 }
 

@@ -180,7 +180,7 @@ function toRequest(
       ...asked.flatMap(({ name, jpeg }): RequestPart[] => [{ text: `${name}:` }, { jpeg }]),
     ],
     schema: toAnswerSchema(techniques, names),
-    maxTokens: Math.min(answerRoom(asked.length, room), left),
+    maxTokens: Math.max(answerRoom(1, 1), Math.min(answerRoom(asked.length, room), left)),
   }
 }
 

@@ -78,7 +78,12 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const { techniques, ledger } = runOptions
     const calls: AnnotatorCall[] = []
     const cache = openRunCache(options, techniques)
-    const delivery = createDelivery(runOptions.onAnnotated)
+    const delivered = new Map<string, FrameAnnotation>()
+    const deliver = async (annotation: FrameAnnotation) => {
+      if (delivered.has(annotation.frameId)) return
+      delivered.set(annotation.frameId, annotation)
+      await runOptions.onAnnotated?.(annotation)
+    }
     const context: BatchContext = {
       video,
       techniques,
@@ -90,7 +95,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       retryDelayMs: options.retryDelayMs ?? 500,
       signal,
       keep: cache.set,
-      deliver: delivery.deliver,
+      deliver,
       ask: (request, frames, success) =>
         gate.ask({
           request,
@@ -114,7 +119,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const open: FrameToAnnotate[] = []
     for (const frame of frames) {
       const cached = await cache.get(frame)
-      if (cached) await delivery.deliver(cached)
+      if (cached) await deliver(cached)
       else open.push(frame)
     }
     if (open.length > 0) {
@@ -126,7 +131,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const batches = chunk(open, batchSize).map((batch) => annotateBatch(context, batch))
     const failure = (await Promise.allSettled(batches)).find((result) => result.status === 'rejected')
     if (failure) throw failure.reason
-    return { annotations: frames.map((frame) => delivery.delivered.get(frame.id)!), calls }
+    return { annotations: frames.map((frame) => delivered.get(frame.id)!), calls }
   }
 
   return {
@@ -143,7 +148,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
 
 /** What a server tells of its model, and the window that follows from it. */
 function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: number; set: number | undefined }) {
-  let isFit = asked.server === 'compatible'
+  let isFit = asked.server === 'compatible' && set === undefined
   /** As set or told, and as far as it is known: a call may find that there is less. */
   const window = { given: set, tokens: set }
 
@@ -201,19 +206,6 @@ function openRunCache({ cache, model }: ModelAnnotatorOptions, techniques: reado
       await cache?.set({ imageSha256, model, promptVersion }, answer).catch(() => {})
     },
   }
-}
-
-/** Delivers each annotation once. */
-function createDelivery(onAnnotated: AnnotateOptions['onAnnotated']) {
-  const delivered = new Map<string, FrameAnnotation>()
-
-  async function deliver(annotation: FrameAnnotation): Promise<void> {
-    if (delivered.has(annotation.frameId)) return
-    delivered.set(annotation.frameId, annotation)
-    await onAnnotated?.(annotation)
-  }
-
-  return { delivered, deliver }
 }
 
 function chunk<T>(items: readonly T[], size: number): T[][] {

@@ -80,7 +80,7 @@ const chat: WireForm = {
     return {
       text: toText(content),
       // vLLM names it `reasoning` since 0.17, and puts an answer without thoughts there too (vllm#17357).
-      thoughts: toText(reasoning_content ?? reasoning) ?? '',
+      thoughts: toText(reasoning_content || reasoning) ?? '',
       isCut: choice.finish_reason === 'length',
       refusal: choice.finish_reason === 'content_filter' ? 'content filter' : refusal && String(refusal),
       usage: {
