@@ -10,22 +10,24 @@ import { clock, type Html, html, trusted } from './html.ts'
 const EAGER = 36
 const FIRST = 6
 
-interface CardOptions {
-  /** Its second is always seen, and cuts are marked. */
-  storyboard?: boolean
-  /** Of its cell in the grid. */
-  id?: string
-  /** What else is in the cell. */
-  extra?: Html
-}
-
-/** A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture. */
-export function frameCard(frame: ShownFrame, n: number, { storyboard, id, extra }: CardOptions = {}): Html {
+/**
+ * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
+ * `storyboard`: its second is always seen, and cuts are marked. `note`: in place of where it is from. `id`: its cell,
+ * `extra`: what else is in it.
+ */
+export function frameCard(
+  frame: ShownFrame,
+  n: number,
+  { storyboard, id, note, extra }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html } = {},
+): Html {
   const cell = storyboard ? html` class="${frame.kind}" id="t-${frame.id}"` : id !== undefined && html` id="${id}"`
+  const credit = html`<span class="credit"><span
+>${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`
   return html`<li${cell}><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
 id="f-${frame.id}"${loopOf(frame)}
->${thumb(frame, { n, alt: altOf(frame) })}<span class="credit"><span
->${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span></a>${extra}</li>`
+>${thumb(frame, { n, alt: altOf(frame) })}${
+    note ? html`<span class="credit note">${note}</span>` : credit
+  }</a>${extra}</li>`
 }
 
 /** The attribute by which scripts find and play its loop. */

@@ -114,27 +114,20 @@ function framePage(data: FrameData, actions: FrameActions): Html {
   ${frame.palette.length > 0 && palette(frame.palette)}
   ${provenanceTable(frame)}
 </div>
-${around.length > 1 && moments(around, frame)}
+${around.length > 1 && moments(data)}
 ${similar.length > 0 && moreLikeThis(similar)}
 </article>`
 }
 
-/** Keeps the other step on its side. */
-const NO_STEP = html`<span></span>`
-
-function bigPicture({ frame, previous, next }: FrameData): Html {
+function bigPicture({ frame }: FrameData): Html {
   const size = html`width="${frame.width}" height="${frame.height}"`
   return html`<figure class="picture ${shapeClass(frame)}">
   <img class="${placeholderClass(frame.palette)}" src="${frame.image_path}" alt="${altOf(frame)}" ${size}
     fetchpriority="high">
   ${frame.loop_path !== undefined && loopButton(frame)}
-  <figcaption class="step">
-    ${previous ? html`<a rel="prev" href="/frames/${previous.id}">← ${clock(previous.t_sec)}</a>` : NO_STEP}
-    <span>${clock(frame.t_sec)}${
-      frame.video.duration_sec !== null && html` <span class="hint">of ${clock(frame.video.duration_sec)}</span>`
-    }</span>
-    ${next ? html`<a rel="next" href="/frames/${next.id}">${clock(next.t_sec)} →</a>` : NO_STEP}
-  </figcaption>
+  <figcaption>${clock(frame.t_sec)}${
+    frame.video.duration_sec !== null && html` <span class="hint">of ${clock(frame.video.duration_sec)}</span>`
+  }</figcaption>
 </figure>`
 }
 
@@ -209,9 +202,14 @@ class="mono">${color}</span></a></li>`,
   )}</ul></section>`
 }
 
-function moments(around: readonly ShownFrame[], current: ShownFrame): Html {
+function moments({ around, frame: current, previous, next }: FrameData): Html {
+  const places = new Map([
+    [previous?.id, trusted(' rel="prev"')],
+    [current.id, trusted(' aria-current="true"')],
+    [next?.id, trusted(' rel="next"')],
+  ])
   const item = (frame: ShownFrame) => {
-    const here = frame.id === current.id && trusted(' aria-current="true"')
+    const here = places.get(frame.id)
     return html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}"${here}>${thumb(frame, {
       n: Number.POSITIVE_INFINITY,
       alt: `At ${clock(frame.t_sec)}`,

@@ -68,9 +68,7 @@ const pageParameters = {
 /** Its owner is not named: an account has no name but its address, which is for nobody else. */
 function boardPage({ board, pins, page, viewer, token }: SharedBoard): Html {
   const { name, description, itemCount } = board
-  const cards = pins.map(({ frame, note }, n) =>
-    frameCard(frame, n, { extra: html`${note !== null && html`<p class="note">${note}</p>`}` }),
-  )
+  const cards = pins.map(({ frame, note }, n) => frameCard(frame, n, { note }))
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">A board of ${counted(itemCount, 'frame')}.</p>
 ${description !== null && html`<p class="note">${description}</p>`}

@@ -94,8 +94,10 @@ function open() {
   made.className = 'over'
   made.setAttribute('aria-labelledby', 'frame-heading')
   made.innerHTML = `<div class="over-bar"><span></span>
-<button type="button" data-leave aria-label="Close" title="Close (Esc)">×</button></div><div class="over-body"></div>`
-  turns = [turn(-1, '←', 'Previous frame'), turn(1, '→', 'Next frame')]
+<button type="button" data-leave aria-label="Close" title="Close (Esc)">×</button></div><div class="over-body"></div>
+<button type="button" data-step="-1" aria-label="Previous frame" title="Previous frame">←</button>
+<button type="button" data-step="1" aria-label="Next frame" title="Next frame">→</button>`
+  turns = [...made.querySelectorAll('button')].slice(1)
   made.addEventListener('cancel', (event) => {
     event.preventDefault()
     leave()
@@ -125,25 +127,11 @@ function swipes(target) {
   })
 }
 
-/**
- * @param {number} by
- * @param {string} sign
- * @param {string} name
- */
-function turn(by, sign, name) {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.dataset.step = String(by)
-  button.title = button.ariaLabel = name
-  button.textContent = sign
-  return button
-}
-
 /** @param {HTMLElement} target @param {HTMLElement} content */
 function fill(target, content) {
   target.querySelector('.over-body')?.replaceChildren(content)
   target.querySelector('.picture')?.append(...turns)
-  const note = document.querySelector(`#f-${CSS.escape(shownId ?? '')} ~ .note`)
+  const note = document.querySelector(`#f-${CSS.escape(shownId ?? '')} .note`)
   if (note) target.querySelector('.picture')?.after(note.cloneNode(true))
   noteSaved(target)
 }

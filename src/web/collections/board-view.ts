@@ -38,9 +38,8 @@ export function boardPage(data: BoardData): Html {
   const first = (page - 1) * BOARD_PAGE
   const at = (n: number) => boardPath(board?.id, { page: String(n), arrange: arranging })
   const cards = pins.map(({ frame, note }, n) => {
-    const extra = html`${tick(frame)}${board && (arranging ? moves : pinMenu)(frame, note, board, first + n, total)}
-${note !== null && html`<p class="note">${note}</p>`}`
-    return frameCard(frame, n, { id: `pin-${frame.id}`, extra })
+    const extra = html`${tick(frame)}${board && (arranging ? moves : pinMenu)(frame, note, board, first + n, total)}`
+    return frameCard(frame, n, { id: `pin-${frame.id}`, note, extra })
   })
   const about = board && html`data-id="${board.id}" data-path="/web/boards/${board.id}"`
   return html`<header class="entity"><h1>${board?.name ?? 'Saved'}</h1>
