@@ -81,6 +81,8 @@ export const DEAREST: Record<string, Dearest> = {
   'GET /api/frames/:id/similar': read(({ frames }, n) => `/api/frames/${frames[6_000 + n]}/similar?limit=120`),
   'GET /api/videos/:id/shots': read(({ videos }, n) => `/api/videos/${videos[n]}/shots`),
   'GET /api/videos/:id/film': read(({ videos }, n) => `/api/videos/${videos[n]}/film`),
+  'GET /api/videos/:id/brief.md': read(({ videos }, n) => `/api/videos/${videos[n]}/brief.md`),
+  'GET /api/boards/:id/brief.md': read(({ board }) => `/api/boards/${board}/brief.md`),
   'GET /api/boards/:id/export': read(({ board }) => `/api/boards/${board}/export`),
   'GET /api/boards/:id/timeline.:format': read(({ board }) => `/api/boards/${board}/timeline.otio`),
   'GET /api/boards/export': read('/api/boards/export'),

@@ -175,7 +175,7 @@ function mirrorFault({ method, params }: RpcCall, headers: RequestHeaders): RpcE
 /** What `Mcp-Name` repeats. */
 function mirrored(method: string, params: Fields | undefined): unknown {
   if (method === 'resources/read') return params?.uri
-  if (method.startsWith('tasks/')) return params?.taskId
+  if (/^tasks\/(get|update|cancel)$/.test(method)) return params?.taskId
   return method === 'tools/call' ? params?.name : undefined
 }
 

@@ -65,13 +65,10 @@ export async function filmBrief(deps: BriefDeps, id: string): Promise<{ brief: B
   const shots: readonly Shot[] = known.length > 0 ? known : unmeasured(frames, film.measures.duration_sec)
   const size = Math.ceil(shots.length / MOST_BEATS)
   const groups = shots.flatMap((_, n) => (n % size === 0 ? [shots.slice(n, n + size)] : []))
+  const byId = new Map(frames.map((frame) => [frame.id, frame]))
   const beats = groups.map((group) => {
-    const ids = group.flatMap(({ frame_ids }) => frame_ids)
-    return toBeat(
-      group,
-      frames.filter((frame) => ids.includes(frame.id)),
-      deps.publicUrl,
-    )
+    const own = group.flatMap(({ frame_ids }) => frame_ids.map((id) => byId.get(id)!))
+    return toBeat(group, own, deps.publicUrl)
   })
   const { title, author, source_url } = video
   const brief = { title, author, source_url, palette: paletteOf(frames), beats, left: 0 }

@@ -113,6 +113,8 @@ describe('as a task, where the host takes tasks', () => {
     expect((await add('task-none', MODERN_META)).result).toMatchObject({ resultType: 'complete' })
     const named = await ask('tasks/get', { taskId, _meta: declared }, { ...bearer(), 'mcp-name': 'other' })
     expect([named.status, named.error.code]).toEqual([400, -32020])
+    for (const gone of ['tasks/result', 'tasks/list'])
+      expect((await ask(gone, { taskId, _meta: declared })).error.code).toBe(-32601)
     const older = await post(`${service.url}/api/mcp`, {
       jsonrpc: '2.0',
       id: 1,
