@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_355,
   'TypeScript of src': 57_215,
   'text of src': 65_142,
-  tests: 41_253,
+  tests: 41_271,
   bench: 6_301,
   'words of docs': 20_627,
   'words of decisions': 5_996,

@@ -12,8 +12,8 @@ const FIRST = 6
 
 /**
  * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
- * `storyboard`: its second is always seen, and cuts are marked. `note`: in place of where it is from. `id`: its cell,
- * `extra`: what else is in it.
+ * `storyboard`: its second is always seen, and cuts are marked. `note`: in place of where it is from. `id`: of its
+ * cell, `extra`: what else is in there.
  */
 export function frameCard(
   frame: ShownFrame,

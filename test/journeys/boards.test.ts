@@ -68,7 +68,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await expectAccessible(page)
     await bar.getByRole('button', { name: 'Board' }).click()
     await page.getByLabel('New board').fill(EVIL)
-    await page.getByRole('button', { name: 'Make and pin' }).click()
+    await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('link', { name: 'To the board' }).click()
     await page.getByRole('heading', { level: 1, name: EVIL }).waitFor()
     boardPath = new URL(page.url()).pathname
@@ -264,6 +264,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await choices.nth(1).click()
     await page.locator('#toast').getByText(`No longer on “${EVIL}”.`).waitFor()
     await expect.poll(order).not.toContain(first)
+    await page.locator(`#pin-${first}`).waitFor({ state: 'detached' })
     await page.locator('#toast').getByRole('button', { name: 'Undo' }).click()
     await expect.poll(async () => (await order())[0]).toBe(first)
     await page.goto(url('/boards'))

@@ -56,7 +56,7 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
     await page.goto(url('/boards'))
     await page.getByLabel('New board').fill('Offline first')
     await page.context().setOffline(true)
-    await page.getByRole('button', { name: 'Make' }).click()
+    await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('alert').getByText(OFFLINE).waitFor()
     expect(await page.getByLabel('New board').inputValue()).toBe('Offline first')
     await expectAccessible(page)

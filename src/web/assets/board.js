@@ -14,6 +14,9 @@ async function show() {
   void markSaved(board())
 }
 
+// What is done in the choice of a board, or taken back, may be of this one.
+document.addEventListener('pinned', () => void show().catch(tell))
+
 /**
  * Lets the frames slide from where they were.
  * @param {() => void} change
@@ -74,7 +77,7 @@ async function remove(button, fields) {
     const { removed, undo } = await send(button.formAction, fields)
     await show()
     const told = `${removed.length} ${removed.length === 1 ? 'frame' : 'frames'} removed.`
-    toast(told, undo ? { undo: () => putBack(undo, show) } : {})
+    toast(told, undo ? { undo: () => putBack(undo) } : {})
   } catch (error) {
     tell(error, () => button.click())
   }

@@ -87,19 +87,15 @@ export async function save(frame, on = true) {
 }
 const SAVES = { href: '/saves', label: 'All saves' }
 
-/**
- * Takes a removal back: saves and pins come to where they were.
- * @param {import('./core.js').Undo} undo
- * @param {() => unknown} [show] shows that
- */
-export async function putBack(undo, show) {
+/** Takes a removal back: saves and pins come to where they were. @param {import('./core.js').Undo} undo */
+export async function putBack(undo) {
   try {
     const { back } = await send(undo.action, undo.fields)
     if (undo.action.startsWith('/web/unsaves')) for (const id of back) mark(id, true)
-    await show?.()
+    document.dispatchEvent(new Event('pinned'))
     announce(`${back.length} put back.`)
   } catch (error) {
-    tell(error, () => putBack(undo, show))
+    tell(error, () => putBack(undo))
   }
 }
 
@@ -115,7 +111,7 @@ export async function pin(frame) {
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
   const parts = `<div id="choices"></div><form class="wall-form" action="/web/pins">
 <label for="new-board">New board</label>
-<input id="new-board" name="name" required maxlength="120"><button class="primary">Make and pin</button></form>`
+<input id="new-board" name="name" required maxlength="120"><button class="primary">Create</button></form>`
   dialog.insertAdjacentHTML('beforeend', parts)
   dialog.addEventListener('submit', (event) => {
     event.preventDefault()
@@ -158,6 +154,7 @@ export async function pin(frame) {
     toast(told)
     try {
       const { board, pinned = [], undo } = await send(action, fields)
+      document.dispatchEvent(new Event('pinned'))
       /** @type {import('./messages.js').Ways} */
       const ways = isOn ? { link: { href: `/boards/${board}`, label: 'To the board' } } : {}
       if (undo) ways.undo = () => putBack(undo)

@@ -34,7 +34,7 @@ ${planNotice(visitor)}
 <form class="inline" method="post" action="/web/boards">${formToken(visitor)}
   <label for="name">New board</label>
   <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
-  <button class="primary">Make</button>
+  <button class="primary">Create</button>
 </form>
 <ul class="boards">
 ${saved && boardCard({ href: '/saves', name: 'Saved', hint: counted(saved.item_count, 'frame'), ...saved })}
@@ -86,7 +86,7 @@ ${boards.map((board) => choice({ ...board, all, on: '/web/pins', off: '/web/unpi
 <form method="post" action="/web/pins">${formToken(visitor)}${frames}
   <div class="field"><label for="name">Name</label>
     <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off"></div>
-  <button class="primary">Make the board</button>
+  <button class="primary">Create the board</button>
 </form></section>`
 }
 
