@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_307,
+  'src/.': 1_320,
   'src/api': 2_954,
   'src/backup': 894,
   'src/cli': 4_118,
@@ -45,12 +45,12 @@ const CEILINGS = {
   'src/web': 7_237,
   'src/webhooks': 1_461,
   'src/workers': 1_355,
-  'TypeScript of src': 57_215,
-  'text of src': 65_142,
-  tests: 41_271,
+  'TypeScript of src': 57_228,
+  'text of src': 65_155,
+  tests: 41_272,
   bench: 6_301,
   'words of docs': 20_627,
-  'words of decisions': 5_996,
+  'words of decisions': 5_994,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

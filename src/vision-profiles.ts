@@ -36,7 +36,7 @@ const COMPATIBLE: VisionProfile = {
 }
 
 const LOCAL: VisionProfile = { ...COMPATIBLE, concurrency: 1, timeoutMs: 280_000 }
-const HOSTED: VisionProfile = { ...COMPATIBLE, needsKey: true, tells: '/models/{model}' }
+const HOSTED: VisionProfile = { ...COMPATIBLE, needsKey: true }
 
 /** For the template of the chat. */
 const thinkingOff = { chat_template_kwargs: { enable_thinking: false } }
@@ -94,13 +94,26 @@ const PROFILES = {
       window: 'Run lms load {model} --context-length {tokens}.',
     },
   },
-  openai: { ...HOSTED, baseUrl: 'https://api.openai.com/v1', model: 'gpt-5-mini' },
+  openai: {
+    ...HOSTED,
+    baseUrl: 'https://api.openai.com/v1',
+    model: 'gpt-5-mini',
+    tells: '/models/{model}',
+    thinkingOff: { reasoning_effort: 'minimal' },
+  },
   gemini: {
     ...HOSTED,
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     model: 'gemini-flash-latest',
+    thinkingOff: { reasoning_effort: 'none' },
   },
-  anthropic: { ...HOSTED, baseUrl: 'https://api.anthropic.com/v1', model: 'claude-haiku-4-5', form: 'anthropic' },
+  anthropic: {
+    ...HOSTED,
+    baseUrl: 'https://api.anthropic.com/v1',
+    model: 'claude-haiku-4-5',
+    form: 'anthropic',
+    tells: '/models/{model}',
+  },
   openrouter: {
     ...HOSTED,
     baseUrl: 'https://openrouter.ai/api/v1',

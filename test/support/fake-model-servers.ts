@@ -176,8 +176,8 @@ export const FAKE_SERVERS: Readonly<Record<VisionServer, FakeServer>> = {
   gemini: {
     ...chat,
     path: '/v1beta/openai/chat/completions',
-    ...ofModel(() => ({ status: 404, body: [{ error: { code: 404, message: 'not found', status: 'NOT_FOUND' } }] })),
-    refuse: (body) => {
+    refuse: (body, _, { isMissing }) => {
+      if (isMissing) return { status: 404, body: [{ error: { code: 404, message: 'not found', status: 'NOT_FOUND' } }] }
       const known = ['model', 'messages', 'max_tokens', 'temperature', 'reasoning_effort', 'response_format']
       const unknown = Object.keys(body).find((name) => !known.includes(name))
       const name = unknown ?? (JSON.stringify(body).includes('"$schema"') ? '$schema' : undefined)

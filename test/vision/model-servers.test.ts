@@ -31,7 +31,7 @@ test.each<[VisionServer, object]>([
   ['vllm', { chat_template_kwargs: { enable_thinking: false }, response_format: { type: 'json_schema' } }],
   ['lmstudio', { response_format: { type: 'json_schema' } }],
   ['openai', { response_format: { type: 'json_schema', json_schema: { strict: true } } }],
-  ['gemini', { response_format: { type: 'json_schema' } }],
+  ['gemini', { response_format: { type: 'json_schema' }, reasoning_effort: 'none' }],
   ['anthropic', { output_config: { format: { type: 'json_schema' } } }],
   ['openrouter', { reasoning: { enabled: false } }],
 ])('%s gets %o', async (server, held) => {
@@ -52,6 +52,7 @@ test.each<[what: string, server: VisionServer, fake: FakeVisionOptions, calls: n
   ],
   ['the model is loaded with the first call', 'ollama', { delayMs: 300 }, 1],
   ['a server that knows no switch for thinking', 'llamacpp', { refuses: ['chat_template_kwargs'] }, 1],
+  ['a model that takes no effort of reasoning', 'openai', { refuses: ['reasoning_effort'] }, 1],
   ['a server that takes no schema', 'lmstudio', { takes: ['text'] }, 1],
 ])('%s (%s): every frame is described', async (_, server, fake, calls) => {
   await using run = await open(server, fake, { maxAttempts: 2 })

@@ -25,17 +25,18 @@ const OLLAMA_WINDOW = 8_192
  */
 export async function inspectServer(options: ServerOptions, signal: AbortSignal): Promise<ServerFacts> {
   const { server, baseUrl, apiKey, model } = options
-  const { tells = '/models', form } = profileOf(server)
+  const profile = profileOf(server)
+  // A list of models says only that something answers: gateways and Gemini list them under other names.
+  const { tells = '/models' } = profile
   const isOfModel = tells.includes('{model}') || server === 'ollama'
   const url = (/^\/(api|props)/.test(tells) ? baseUrl.replace(/\/v1$/, '') : baseUrl) + tells.replace('{model}', model)
   const asked = {
-    headers: WIRE_FORMS[form].toHeaders(apiKey),
+    headers: WIRE_FORMS[profile.form].toHeaders(apiKey),
     signal: AbortSignal.any([signal, AbortSignal.timeout(INSPECT_MS)]),
   }
   try {
     const answer = await requestJson(url, server === 'ollama' ? { ...asked, body: { model } } : asked, options)
-    // Gateways list their models under other names.
-    return server === 'compatible' ? NOTHING : toFacts(answer, options)
+    return profile.tells ? toFacts(answer, options) : NOTHING
   } catch (error) {
     signal.throwIfAborted()
     const status = error instanceof HttpFailure && error.code !== PAGE ? error.status : 0

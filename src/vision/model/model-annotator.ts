@@ -148,7 +148,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
 
 /** What a server tells of its model, and the window that follows from it. */
 function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: number; set: number | undefined }) {
-  let isFit = asked.server === 'compatible' && set === undefined
+  let isFit = profileOf(asked.server).tells === undefined && set === undefined
   /** As set or told, and as far as it is known: a call may find that there is less. */
   const window = { given: set, tokens: set }
 
