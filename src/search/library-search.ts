@@ -222,7 +222,7 @@ interface Match {
 }
 export type Hit<T> = { readonly document: T } & Match
 
-export type FrameHit = Hit<ShownFrame>
+export type FrameHit = Hit<ShownFrame & Partial<Pick<FrameDocument, 'phash' | 'luma'>>>
 
 /** How a query in words was read. */
 export interface ReadAs {

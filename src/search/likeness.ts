@@ -105,10 +105,19 @@ export function wordsOf(frame: FrameDocument): Set<string> {
   )
 }
 
+type Picture = Pick<FrameDocument, 'phash' | 'luma'>
+
 /** Two frames with at most this many differing bits show the same picture. */
 const SAME_WITHIN = 6
 /** Their brightness must be close too: every plain colour has the same hash. */
 const SAME_LUMA = 12
+
+/** Whether two frames show the same picture; false where that is not known. */
+export function isSamePicture(one: Partial<Picture>, other: Partial<Picture>): boolean {
+  if (one.phash === undefined || other.phash === undefined) return false
+  return Math.abs(one.luma! - other.luma!) <= SAME_LUMA && hashDistance(one.phash, other.phash) <= SAME_WITHIN
+}
+
 /** More than there are of SAME_LUMA in 0–255, so that neighbours never meet the next byte's. */
 const BANDS = 32
 
@@ -121,7 +130,7 @@ export class VarietyFilter {
   readonly #kept = new Map<number, Compared[]>()
 
   /** True unless the picture is like one already kept. */
-  keep({ phash, luma }: { phash: string; luma: number }): boolean {
+  keep({ phash, luma }: Picture): boolean {
     const high = Number.parseInt(phash.slice(0, 8), 16) | 0
     const low = Number.parseInt(phash.slice(8), 16) | 0
     const frame = { high, low, luma }

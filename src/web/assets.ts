@@ -16,21 +16,14 @@ const TYPES: Record<string, string> = {
   '.woff2': 'font/woff2',
 }
 
-/** The parts of the style sheet in the order in which they cascade. */
-const STYLE_PARTS = [
-  'base',
-  'page',
-  'forms',
-  'keys',
-  'filters',
-  'grid',
-  'wall',
-  'frame',
-  'entities',
-  'collections',
-  'operator',
-  'docs',
-]
+/**
+ * The parts of each style sheet in the order in which they cascade. The wall and a frame need the first alone, all
+ * other pages both.
+ */
+export const STYLE_SHEETS = {
+  'style.css': ['base', 'page', 'forms', 'filters', 'grid', 'wall', 'frame'],
+  'pages.css': ['cards', 'keys', 'entities', 'collections', 'operator', 'docs'],
+} as const
 
 /** Of a package. */
 const FACE = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'
@@ -115,13 +108,16 @@ function namedByContent(name: string, body: Buffer, urls: ReadonlyMap<string, st
   return pattern ? Buffer.from(body.toString().replace(pattern, (_, imported: string) => urls.get(imported)!)) : body
 }
 
-/** Scripts and icons as they are, and one style sheet made of its parts: a page loads it in one request. */
+/** Scripts and icons as they are, and style sheets made of their parts. */
 function readAssets(): [name: string, body: Buffer][] {
   const folder = fileURLToPath(new URL('./assets/', import.meta.url))
   const names = readdirSync(folder).filter((name) => extname(name) in TYPES)
-  const styles = STYLE_PARTS.map((part) => readFileSync(`${folder}style/${part}.css`))
+  const sheets = Object.entries(STYLE_SHEETS).map(([name, parts]): [string, Buffer] => {
+    const styles = parts.map((part) => readFileSync(`${folder}style/${part}.css`, 'utf8'))
+    return [name, Buffer.from(styles.join('') + (name === 'style.css' ? placeholderStyles() : ''))]
+  })
   return [
-    ['style.css', Buffer.concat([...styles, Buffer.from(placeholderStyles())])],
+    ...sheets,
     ['inter.woff2', readFileSync(createRequire(import.meta.url).resolve(FACE))],
     ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
   ]

@@ -1,18 +1,22 @@
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import { frameIdOfImage } from '../media/image-name.ts'
 import { readPageParameters } from '../parameters.ts'
 import {
   type BrandDocument,
   brandIdOf,
   type FrameFilters,
+  type FrameHit,
   type FramePage,
   type LibrarySearch,
+  type ShownFrame,
   type TechniqueDocument,
   type VideoDocument,
 } from '../search/library-search.ts'
+import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
-import { frameGrid, openGraph, smallPicture } from './frame-card.ts'
+import { frameGrid, openGraph, pictureOf } from './frame-card.ts'
 import { capitalized, clock, counted, type Html, html, listPages, percent, thousands, valueLabel } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -26,7 +30,9 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
   const router = openRoutes()
   pages.add(router, '/brands', { parameters: LIST_PARAMETERS }, async ({ query: { after } }) => {
     const { items, next } = await search.brands({ after, limit: BRANDS })
-    return { title: 'Brands', current: 'brands', body: brandsPage(items, next, after) }
+    const covers = await ownCovers(search, items)
+    const pager = listPages({ first: after !== undefined && '/brands', next: next && `/brands?after=${next}` })
+    return { title: 'Brands', current: 'wall', body: html`${brandsPage(items, covers)}${pager}` }
   })
 
   const check = (name: string) => {
@@ -42,20 +48,23 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
     ])
     if (found.frames.length === 0) throw notFound('brand')
     const total = brands.get(id)?.video_count ?? items.length
+    const covers = await coversOf(search, items)
     const description = `${counted(found.total ?? 0, 'frame')} of ${counted(total, 'video')} by ${name}.`
     const image = found.frames[0]?.document
     const head = openGraph(publicUrl, { title: name, description, path: `/brands/${encodeURIComponent(name)}`, image })
     return {
       title: name,
-      current: 'brands',
+      current: 'wall',
       description,
       head,
-      body: brandPage({ name, videos: items, total, found, vocabulary }),
+      body: brandPage({ name, videos: items, covers, total, found, vocabulary }),
     }
   })
 
   pages.add(router, '/techniques', {}, async () => {
-    return { title: 'Techniques', current: 'techniques', body: techniquesPage(await search.techniques()) }
+    const vocabulary = await search.techniques()
+    const body = techniquesPage(vocabulary, await coversOf(search, vocabulary))
+    return { title: 'Techniques', current: 'wall', body }
   })
 
   router.get('/techniques/:slug', priced(limits, { price: 'search' }), async (req, res) => {
@@ -78,7 +87,7 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
         const { description } = technique
         const head = openGraph(publicUrl, { title, description, path, image: found.frames[0]?.document })
         const body = techniquePage(technique, found)
-        return { ...WITH_FRAMES, title, current: 'techniques', description, head, body }
+        return { ...WITH_FRAMES, title, current: 'wall', description, head, body }
       },
     })
   })
@@ -90,16 +99,43 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
   return search.frames({ filters, q: '', sort: 'strength', page: 1, pageSize: BEST, facets: true, variety: false })
 }
 
+/** The frames that stand for something, by the addresses of their pictures. */
+type Covers = ReadonlyMap<string | null, ShownFrame>
+
+async function coversOf(search: LibrarySearch, all: readonly { image_path: string | null }[]) {
+  const ids = all.flatMap(({ image_path: path }) => frameIdOfImage(path?.split('/').at(-1) ?? '') ?? [])
+  const found = await search.documents('frames', ids)
+  return new Map<string | null, FrameHit['document']>([...found.values()].map((frame) => [frame.image_path, frame]))
+}
+
+/** Each brand by its strongest frame that shows another picture than those before it; by none where it has no other. */
+async function ownCovers(search: LibrarySearch, brands: readonly BrandDocument[]): Promise<Covers> {
+  const covers = await coversOf(search, brands)
+  const known: FrameHit['document'][] = []
+  const isNew = (frame: FrameHit['document']) => !known.some((other) => isSamePicture(other, frame))
+  for (const { name, image_path } of brands) {
+    let own = covers.get(image_path)
+    if (own && !isNew(own))
+      own = (await strongest(search, { author: [name] })).frames.map(({ document }) => document).find(isNew)
+    if (own) covers.set(image_path, own)
+    else covers.delete(image_path)
+    if (own) known.push(own)
+  }
+  return covers
+}
+
 /** `/brands/{name}` */
 function brandPage({
   name,
   videos,
+  covers,
   total,
   found,
   vocabulary,
 }: {
   name: string
   videos: readonly VideoDocument[]
+  covers: Covers
   /** Of all videos. */
   total: number
   found: FramePage
@@ -118,7 +154,7 @@ ${shares(
   wall,
 )}
 ${techniqueShares(found, vocabulary, wall)}
-<section><h2>Videos</h2>${tiles(videos.map(videoTile))}${
+<section><h2>Videos</h2>${tiles(videos.map(videoTile), covers)}${
     total > videos.length &&
     html`<p><a href="/films?author=${encodeURIComponent(name)}">All ${counted(total, 'film')}</a></p>`
   }</section>`
@@ -212,17 +248,12 @@ interface Tile {
   image: string | null
 }
 
-function tiles(all: readonly Tile[]): Html {
-  return html`<ul class="tiles">${all.map(
-    ({ href, label, hint, image }, n) =>
-      html`<li><a href="${href}">${
-        image === null
-          ? html`<span class="no-picture"></span>`
-          : html`<img src="${smallPicture(image)}" alt="" width="480" height="270"${
-              n > 11 && html` loading="lazy"`
-            } decoding="async">`
-      }<span class="label">${label}</span><span class="hint">${hint}</span></a></li>`,
-  )}</ul>`
+function tiles(all: readonly Tile[], covers: Covers): Html {
+  return html`<ul class="tiles">${all.map(({ href, label, hint, image }, n) => {
+    const cover = covers.get(image)
+    return html`<li><a href="${href}"><span class="cover">${cover && pictureOf(cover, { n, alt: '' })}</span><span
+class="label">${label}</span><span class="hint">${hint}</span></a></li>`
+  })}</ul>`
 }
 
 const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDocument): Tile => ({
@@ -233,7 +264,7 @@ const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDo
 })
 
 /** `/brands` */
-function brandsPage(brands: readonly BrandDocument[], next: string | null, after: string | undefined): Html {
+function brandsPage(brands: readonly BrandDocument[], covers: Covers): Html {
   const all = brands.map(
     ({ name, video_count, frame_count, image_path }): Tile => ({
       href: `/brands/${encodeURIComponent(name)}`,
@@ -244,12 +275,11 @@ function brandsPage(brands: readonly BrandDocument[], next: string | null, after
   )
   const none = html`<p class="empty">No brand is known yet: a video names its brand or channel.</p>`
   return html`<header class="entity"><h1>Brands</h1></header>
-${all.length === 0 ? none : tiles(all)}
-${listPages({ first: after !== undefined && '/brands', next: next && `/brands?after=${next}` })}`
+${all.length === 0 ? none : tiles(all, covers)}`
 }
 
 /** `/techniques`: those that frames use first. */
-function techniquesPage(vocabulary: readonly TechniqueDocument[]): Html {
+function techniquesPage(vocabulary: readonly TechniqueDocument[], covers: Covers): Html {
   const used = vocabulary.filter(({ frame_count }) => frame_count > 0)
   const unused = vocabulary.filter(({ frame_count }) => frame_count === 0)
   const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Tile => ({
@@ -262,7 +292,7 @@ function techniquesPage(vocabulary: readonly TechniqueDocument[]): Html {
   return html`<header class="entity"><h1>Techniques</h1>
 <p class="lead">Named moves of launch and product videos, each with its definition and the frames that use it.</p>
 </header>
-${byUse.length > 0 && tiles(byUse.map(toTile))}
+${byUse.length > 0 && tiles(byUse.map(toTile), covers)}
 ${
   unused.length > 0 &&
   html`<section><h2>Not seen yet</h2><dl class="definitions">${unused.map(

@@ -18,16 +18,33 @@ const FIRST = 6
 export function frameCard(
   frame: ShownFrame,
   n: number,
-  { storyboard, id, note, extra }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html } = {},
+  {
+    storyboard,
+    id,
+    note,
+    extra,
+  }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html | false } = {},
 ): Html {
   const cell = storyboard ? html` class="${frame.kind}" id="t-${frame.id}"` : id !== undefined && html` id="${id}"`
   const credit = html`<span class="credit"><span
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`
-  return html`<li${cell}><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
+  return html`<li${cell}><a class="card-link ${shapeOf(frame)}" href="/frames/${frame.id}"
 id="f-${frame.id}"${loopOf(frame)}
->${thumb(frame, { n, alt: altOf(frame) })}${
+>${pictureOf(frame, { n, alt: altOf(frame) })}${
     note ? html`<span class="credit note">${note}</span>` : credit
   }</a>${extra}</li>`
+}
+
+/** Cells of a grid are 16:9. The height of a higher picture decides, the width of a wider one. */
+const shapeOf = ({ width, height }: ShownFrame) => (width * 9 < height * 16 ? 'fit-height' : 'fit-width')
+
+/** In the cell of a frame: those that show the same. They open over the page. */
+export function alikeGrid(id: string, alike: readonly ShownFrame[]): Html {
+  const label = `${alike.length} more like it`
+  const at = `alike-${id}`
+  return html`<button type="button" class="alike" popovertarget="${at}"><span>${label}</span></button><div popover
+id="${at}" class="over-page"><h2>${label}</h2><button type="button" class="close" popovertarget="${at}"
+aria-label="Close">×</button>${frameGrid(alike)}</div>`
 }
 
 /** The attribute by which scripts find and play its loop. */
@@ -40,11 +57,16 @@ export function frameGrid(frames: readonly ShownFrame[], from = EAGER): Html {
   return html`<div class="wall"><ol class="sheet">${frames.map((frame, n) => frameCard(frame, from + n))}</ol></div>`
 }
 
+/** In a cell of 16:9, as large as it allows. */
+export function pictureOf(frame: ShownFrame, options: { n: number; alt: string }): Html {
+  return thumb(frame, options, ` class="${shapeOf(frame)} ${placeholderClass(frame.palette)}"`)
+}
+
 /** `n`: its place on the page; later ones load when they come near. */
-export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }): Html {
+export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }, attributes = ''): Html {
   const loading = n >= EAGER ? trusted(' loading="lazy"') : n < FIRST && trusted(' fetchpriority="high"')
   const size = html`width="${frame.width}" height="${frame.height}"`
-  return html`<img src="${frame.thumb_path}" alt="${alt}" ${size} decoding="async"${loading}>`
+  return html`<img${trusted(attributes)} src="${frame.thumb_path}" alt="${alt}" ${size} decoding="async"${loading}>`
 }
 
 /** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
@@ -65,14 +87,14 @@ export function swatch(color: string, width: number, height: number): Html {
 
 /**
  * The colour of a picture's place before the picture is there. Our policy allows no style attribute, so a colour is a
- * class. Each channel has six steps, as in the web-safe palette: near enough for the moment that it is seen.
+ * class. Each channel has four steps: near enough for the moment that it is seen.
  */
-const STEPS = [0, 51, 102, 153, 204, 255]
+const STEPS = [0, 85, 170, 255]
 
 /** The class for the largest colour of a palette. */
 export function placeholderClass(palette: readonly string[]): string {
   const value = Number.parseInt((palette[0] ?? '#808080').slice(1), 16)
-  const step = (shift: number) => Math.round(((value >> shift) & 255) / 51)
+  const step = (shift: number) => Math.round(((value >> shift) & 255) / 85)
   return `p${step(16)}${step(8)}${step(0)}`
 }
 

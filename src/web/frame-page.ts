@@ -89,6 +89,7 @@ function toPage(data: FrameData, actions: FrameActions): Page {
     title: title.slice(0, 120),
     current: 'wall',
     wide: true,
+    lean: true,
     modules: ['frame-list.js'],
     description,
     head: openGraph(actions.publicUrl, { title: altOf(frame), description, path: `/frames/${frame.id}`, image: frame }),
@@ -182,11 +183,14 @@ function screenText(text: string): Html {
   }`
 }
 
-/** Each value links to the wall of all frames that have it. Unknown values are left out. */
+/** What nobody looks for by itself. */
+const UNTOLD: ReadonlySet<string> = new Set(['kind', 'platform'])
+
+/** Each value links to the wall of all frames that have it. Left out are unknown ones, and a face that is not there. */
 function facts(frame: ShownFrame): Html[] {
   return COUNTED.filter(isListed).flatMap((name) => {
     const value = frame[name]
-    if (value === null) return []
+    if (value === null || UNTOLD.has(name) || (name === 'zone' && value === 'none')) return []
     const label = ATTRIBUTES[name].label.toLowerCase()
     return html`<li><a href="/?${name}=${encodeURIComponent(value)}"><span class="hint">${label}</span> ${valueLabel(
       value,

@@ -84,9 +84,9 @@ export function listPages({ first, next }: { first?: string | false; next: strin
 export function numberedPages(page: number, last: number, at: (page: number) => string): Html | false {
   if (last <= 1) return false
   return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
-  <span>Page ${page} of ${last}</span>
-  ${page < last && html`<a rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
+  ${page > 1 && html`<a class="button" rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
+  <span>Page ${thousands(page)} of ${thousands(last)}</span>
+  ${page < last && html`<a class="button" rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
 </nav>`
 }
 

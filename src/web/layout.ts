@@ -20,7 +20,7 @@ export interface Page {
   title: string
   body: Html
   /** The navigation entry of this page. */
-  current?: (typeof NAVIGATION)[number]['id'] | 'keys' | 'docs'
+  current?: (typeof NAVIGATION)[number]['id'] | 'operator' | 'keys' | 'docs'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
   /** On pages that many share, instead of `person`. */
@@ -30,21 +30,18 @@ export interface Page {
   noIndex?: boolean
   /** The whole width, for pictures. */
   wide?: boolean
+  /** Needs the first style sheet alone. */
+  lean?: boolean
   /** For search engines and for places where links are pasted. */
   description?: string | undefined
   /** Further elements of the head. */
   head?: Html
 }
 
-/** `for`: who is shown the entry. */
 const NAVIGATION = [
-  { id: 'wall', href: '/', label: 'Wall', for: 'anyone' },
-  { id: 'films', href: '/films', label: 'Films', for: 'anyone' },
-  { id: 'techniques', href: '/techniques', label: 'Techniques', for: 'anyone' },
-  { id: 'brands', href: '/brands', label: 'Brands', for: 'anyone' },
-  { id: 'saves', href: '/saves', label: 'Saves', for: 'anyone' },
-  { id: 'boards', href: '/boards', label: 'Boards', for: 'anyone' },
-  { id: 'operator', href: '/operator', label: 'Operator', for: 'operator' },
+  { id: 'wall', href: '/', label: 'Wall' },
+  { id: 'films', href: '/films', label: 'Films' },
+  { id: 'boards', href: '/boards', label: 'Boards' },
 ] as const
 
 /** What a program that has only the address of a page reads next, the best first. */
@@ -60,7 +57,7 @@ const LINKS = html`${FOR_PROGRAMS.map(
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
-  const { title, body, modules = [], noIndex, wide, description, head } = page
+  const { title, body, modules = [], noIndex, wide, lean, description, head } = page
   const icon = assets.url('icon.svg')
   const described = description !== undefined && html`<meta name="description" content="${description}">\n`
   return html`<!doctype html>
@@ -72,7 +69,7 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
-${LINKS}${head}</head>
+${!lean && html`<link rel="stylesheet" href="${assets.url('pages.css')}">\n`}${LINKS}${head}</head>
 <body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
@@ -104,26 +101,20 @@ function viewerOfPage({ viewer = 'anyone', person }: Page): Viewer {
   return person?.account.role ?? viewer
 }
 
-function navigation(page: Page): Html[] {
-  const viewer = viewerOfPage(page)
-  const shown = NAVIGATION.filter((entry) => entry.for === 'anyone' || entry.for === viewer)
-  return shown.map(
-    ({ id, href, label }) =>
-      html`<li><a href="${href}"${id === page.current && trusted(' aria-current="page"')}>${label}</a></li>`,
-  )
+function navigation({ current }: Page): Html[] {
+  return NAVIGATION.map(({ id, href, label }) => html`<li>${entry({ href, label, isHere: id === current })}</li>`)
+}
+
+function entry({ href, label, isHere }: { href: string; label: string; isHere: boolean }): Html {
+  return html`<a href="${href}"${isHere && trusted(' aria-current="page"')}>${label}</a>`
 }
 
 /** One menu, on every page, for who is signed in. It opens without a script. */
 function accountCorner(page: Page): Html {
   const { person, current } = page
-  const link = (id: Page['current'], href: string, label: string) =>
-    html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`
-  if (viewerOfPage(page) === 'anyone')
-    return html`<div class="account">
-    ${link('docs', '/docs', 'API')}
-    ${link('keys', '/keys', 'Keys')}
-    <a class="button" href="/sign-in">Sign in</a>
-  </div>`
+  const viewer = viewerOfPage(page)
+  const link = (id: Page['current'], href: string, label: string) => entry({ href, label, isHere: id === current })
+  if (viewer === 'anyone') return html`<div class="account"><a class="button" href="/sign-in">Sign in</a></div>`
   const out =
     person &&
     html`<form method="post" action="/web/sign-out">
@@ -134,6 +125,7 @@ function accountCorner(page: Page): Html {
     <summary>Account</summary>
     <div class="panel">
       ${person && html`<p class="who" title="Signed in">${person.account.email}</p>`}
+      ${viewer === 'operator' && link('operator', '/operator', 'Operator console')}
       ${link('keys', '/keys', 'Keys and apps')}
       <a href="/connect">Connect an assistant</a>
       ${link('docs', '/docs', 'API')}

@@ -30,7 +30,6 @@ import type { PageDeps } from './page-deps.ts'
 import { privacyRouter } from './privacy-page.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { signInRouter } from './sign-in.ts'
-import { suggestRouter } from './suggest.ts'
 import { videoRouter } from './video-page.ts'
 import { wallRouter } from './wall-page.ts'
 
@@ -74,7 +73,6 @@ export function openPages(deps: PagesDeps) {
     videoRouter(shared),
     entityRouter(shared),
     filmsRouter(shared),
-    suggestRouter(shared),
     signInRouter(shared),
     actionRouter(shared, FOR_PEOPLE),
     sharedBoardRouter(shared),

@@ -187,8 +187,10 @@ interface SignInForm {
 function signInForm(form: SignInForm): Html {
   return html`<section class="narrow card"><h1>Sign in</h1>
 ${form.by === 'nothing' ? NO_DELIVERY : emailForm(form)}
-<p class="hint">${form.reads === 'open' ? 'Searching the library needs no account.' : MEMBERS}</p></section>`
+<p class="hint">${form.reads === 'open' ? OPEN : MEMBERS}</p></section>`
 }
+
+const OPEN = html`Searching the library needs no account, and neither does its <a href="/docs">API</a>.`
 
 const MEMBERS = 'This library is for its members: an operator invites them.'
 

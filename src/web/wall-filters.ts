@@ -5,8 +5,14 @@ import { ATTRIBUTES, COUNTED, type CountedName, DERIVED } from '../vocabulary.ts
 import { swatch } from './frame-card.ts'
 import { capitalized, counted, type Html, hidden, html, thousands, trusted, valueLabel } from './html.ts'
 
-/** The parameters of `/api/frames` that make sense on a page. */
-export const wallParameters = omit(frameParameters, 'facets', 'provenance')
+/**
+ * The parameters of `/api/frames` that make sense on a page. Without `variety` a page shows all its frames, those that
+ * show the same picture of a film together; with `off` each has a place of its own.
+ */
+export const wallParameters = {
+  ...omit(frameParameters, 'facets', 'provenance', 'variety'),
+  variety: omit(frameParameters.variety, 'fallback'),
+}
 export type WallValues = Values<typeof wallParameters>
 
 /** A copy of values without some of their names. */
@@ -63,39 +69,40 @@ export interface FiltersData {
   colors: readonly string[]
 }
 
-/** Of long lists, the most frequent values. */
+/** Of long lists, the most frequent values; beside other lists, fewer. */
 const MOST_SHOWN = 40
+const MOST_BESIDE = 12
 
 /** Of an attribute whose values are many: where all of them are. */
 const ALL_VALUES: Partial<Record<CountedName, { href: string; label: string }>> = {
   technique: { href: '/techniques', label: 'All techniques' },
   author: { href: '/brands', label: 'All brands' },
 }
-/** In the order of the bar. The others are asked for less often and stand in one menu. */
-const MENUS: readonly CountedName[] = ['subject', 'technique', 'author', 'surface', 'shot']
-const RARE = COUNTED.filter((name) => !MENUS.includes(name))
+/** What is asked for first. Everything else that is counted stands in one menu, brands at its top. */
+const FRONT: readonly CountedName[] = ['subject', 'technique']
+const MORE = [...new Set<CountedName>(['author', ...COUNTED])].filter((name) => !FRONT.includes(name))
 
 export function filterMenus(data: FiltersData): Html {
-  const [first, second, third, ...rest] = MENUS.map((name) => attributeMenu(data, name))
   return html`<div class="filters" id="filters" role="group" aria-label="Filters">
-${first}${second}${third}${colorMenu(data)}${rest}${moreMenu(data)}${viewMenu(data)}
+${FRONT.map((name) => attributeMenu(data, name))}${colorMenu(data)}${moreMenu(data)}${viewMenu(data)}
 </div>`
 }
 
-/** Rare filters, and what is measured of each picture. The latter are not counted. */
-function moreMenu(data: FiltersData): Html {
-  const { values } = data
-  const rare = RARE.map((name) => {
-    const picks = picksOf(data, name)
-    const { label } = ATTRIBUTES[name]
-    return picks.length > 0 && html`<h2>${label}</h2><ul class="pick-list pick-list-${name}">${picks}</ul>`
+/** A choice of one value is none. */
+function moreMenu(data: FiltersData): Html | false {
+  const lists = MORE.flatMap((name) => {
+    const picks = picksOf(data, name, MOST_BESIDE)
+    const isShown = picks.length > 1 || data.values[name] !== undefined
+    return isShown ? html`<h2>${ATTRIBUTES[name].label}</h2>${pickList(name, picks)}` : []
   })
-  const measured = DERIVED.map((name) => {
-    const picks = ATTRIBUTES[name].values.map((value) => pick(values, name, value, valueLabel(value)))
-    return html`<h2>${ATTRIBUTES[name].label}</h2><ul class="pick-list">${picks}</ul>`
-  })
-  const chosen = [...RARE, ...DERIVED].reduce((sum, name) => sum + (values[name]?.length ?? 0), 0)
-  return fold('more', 'More', chosen, html`${rare}${measured}`)
+  const chosen = MORE.reduce((sum, name) => sum + (data.values[name]?.length ?? 0), 0)
+  if (lists.length === 0 && !isNarrowed(data.values)) return false
+  return fold('more', 'More', chosen, html`${lists.length > 0 ? lists : NONE}`)
+}
+
+function pickList(name: CountedName, picks: readonly Html[]): Html {
+  const all = ALL_VALUES[name]
+  return html`<ul class="pick-list">${picks}</ul>${all && html`<p><a href="${all.href}">${all.label}</a></p>`}`
 }
 
 /** A part that folds out. `name` makes the browser close the others. */
@@ -105,26 +112,23 @@ function fold(id: string, label: string, chosen: number, panel: Html): Html {
 <summary>${label}${count}</summary><div class="panel">${panel}</div></details>`
 }
 
-/** Stays in its place among frames that have none. An empty library has no menus. */
+/** Stays in its place among frames that have none. A library that has one value of it has no menu. */
 function attributeMenu(data: FiltersData, name: CountedName): Html | false {
-  const { values, total } = data
-  const picks = picksOf(data, name)
-  const more = ALL_VALUES[name]
-  if (total === 0 && !isNarrowed(values)) return false
-  const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
-  const list =
-    picks.length > 0
-      ? html`<ul class="pick-list pick-list-${name}">${picks}</ul>`
-      : html`<p class="hint">None of these frames has one.</p>`
-  return fold(name, ATTRIBUTES[name].label, values[name]?.length ?? 0, html`${list}${all}`)
+  const { values } = data
+  const picks = picksOf(data, name, MOST_SHOWN)
+  if (picks.length < 2 && !isNarrowed(values)) return false
+  const chosen = values[name]?.length ?? 0
+  return fold(name, ATTRIBUTES[name].label, chosen, html`${picks.length === 0 && NONE}${pickList(name, picks)}`)
 }
 
-function picksOf({ values, facets, vocabulary }: FiltersData, name: CountedName): Html[] {
+const NONE = html`<p class="hint">These frames leave no choice.</p>`
+
+function picksOf({ values, facets, vocabulary }: FiltersData, name: CountedName, most: number): Html[] {
   const chosen: readonly string[] = values[name] ?? []
   const counts = new Map(Object.entries(facets?.[name] ?? {}))
   // A closed list stands in its order; of others what was counted, the most frequent first.
   const listed = ATTRIBUTES[name].values
-  const candidates = listed ?? mostFrequent(counts)
+  const candidates = listed ?? mostFrequent(counts, most)
   const shown = [...new Set<string>([...(listed ? [] : chosen), ...candidates])].filter(
     (value) => chosen.includes(value) || (counts.get(value) ?? 0) > 0,
   )
@@ -132,9 +136,9 @@ function picksOf({ values, facets, vocabulary }: FiltersData, name: CountedName)
   return shown.map((value) => pick(values, name, value, labelOf(value), counts.get(value) ?? 0))
 }
 
-function mostFrequent(counts: ReadonlyMap<string, number>): string[] {
+function mostFrequent(counts: ReadonlyMap<string, number>, most: number): string[] {
   const sorted = [...counts].sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
-  return sorted.slice(0, MOST_SHOWN).map(([value]) => value)
+  return sorted.slice(0, most).map(([value]) => value)
 }
 
 /** What a filter's value is called. */
@@ -147,11 +151,11 @@ function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (val
   return (slug) => capitalized(names.get(slug) ?? valueLabel(slug))
 }
 
-function pick(values: WallValues, name: FilterName, value: string, label: string, count?: number): Html {
+function pick(values: WallValues, name: FilterName, value: string, label: string, count: number): Html {
   const on = (values[name] as readonly string[] | undefined)?.includes(value)
   const current = on && trusted(' aria-current="true"')
-  const counted = count !== undefined && html` <span class="n">${thousands(count)}</span>`
-  return html`<li class="v-${value.replace(/[^\w-]/g, '')}"><a class="choice" id="pick-${name}-${encodeURIComponent(
+  const counted = html` <span class="n">${thousands(count)}</span>`
+  return html`<li><a class="choice" id="pick-${name}-${encodeURIComponent(
     value,
   )}" href="${wallUrl(toggled(values, name, value))}"${current}>${label}${counted}</a></li>`
 }
@@ -185,8 +189,8 @@ function viewMenu({ values, total }: FiltersData): Html {
     html`<li><a class="choice" id="pick-${id}" href="${wallUrl(omit(next, 'page'))}"${
       on && trusted(' aria-current="true"')
     }>${label}</a></li>`
-  const varied = values.variety === 'on'
-  const changed = Number(current !== implied) + Number(varied)
+  const { variety } = values
+  const changed = Number(current !== implied) + Number(variety !== undefined)
   return fold(
     'view',
     'View',
@@ -195,8 +199,8 @@ function viewMenu({ values, total }: FiltersData): Html {
       link(sort, label, sort === implied ? omit(values, 'sort') : { ...values, sort }, sort === current),
     )}</ul>
 <h2>Look-alikes</h2><ul class="pick-list">
-${link('all', 'Show all', omit(values, 'variety'), !varied)}
-${link('variety', 'One of each', { ...values, variety: 'on' }, varied)}</ul>
+${link('alike', 'Together', omit(values, 'variety'), variety === undefined)}
+${link('all', 'Each by itself', { ...values, variety: 'off' }, variety === 'off')}</ul>
 <fieldset class="look needs-script"><legend>Size</legend>${SIZES}</fieldset>
 ${jump(values, total)}`,
   )
@@ -220,30 +224,32 @@ export function stateFields(values: WallValues): Html[] {
   return [...stateOf(values)].map(([name, value]) => hidden(name, value))
 }
 
-/** What narrows the wall, each with a link that takes it back. */
+/** What narrows the wall, each with a link that takes it back. A name leads to the page of what it names. */
 export function chosenFilters({ values, frames, vocabulary }: FiltersData): Html {
   const chips = FILTER_NAMES.flatMap((name) => {
     const labelOf = name === 'video' ? titleIn(frames) : namer(name, vocabulary)
     return (values[name] ?? []).map((value: string) => {
       const isColor = name === 'color' || name === 'not_color'
-      const label = isColor ? html`${swatch(value, 14, 14)} ${value}` : labelOf(value)
-      const shown = name.startsWith('not_') ? html`not ${label}` : label
-      return html`<li><a class="chosen" href="${wallUrl(toggled(values, name, value))}"><span
-class="visually-hidden">Without </span>${shown} <span aria-hidden="true">×</span></a></li>`
+      const label = labelOf(value)
+      const shown = isColor ? html`${swatch(value, 14, 14)} ${value}` : label
+      const page = PAGES[name]
+      const word = page ? html`<a href="${page}${encodeURIComponent(value)}">${shown}</a>` : html`<span>${shown}</span>`
+      const not = name.startsWith('not_') && 'not '
+      return html`<li class="chosen">${not}${word}<a href="${wallUrl(toggled(values, name, value))}"><span
+class="visually-hidden">Without ${not}${label}</span><span aria-hidden="true">×</span></a></li>`
     })
   })
   const clear = chips.length > 1 && html`<li><a href="${wallUrl(values.q ? { q: values.q } : {})}">Clear all</a></li>`
   return html`<ul class="also" id="chosen">${chips}${clear}</ul>`
 }
 
+/** Where what a filter names has a page of its own. */
+const PAGES: Partial<Record<FilterName, string>> = { technique: '/techniques/', author: '/brands/', video: '/videos/' }
+
 function titleIn(frames: readonly FrameHit[]): (id: string) => string {
   return (id) => frames.find(({ document }) => document.video_id === id)?.document.video.title ?? id
 }
 
-export function countLine({ values, total }: FiltersData): Html {
-  const page = values.page ?? 1
-  const pages = Math.ceil(total / PAGE_SIZE)
-  return html`<p class="count" id="count">${total > 0 && counted(total, 'frame')}${
-    page > 1 && pages >= page && html`<span class="place-of">, page ${thousands(page)} of ${thousands(pages)}</span>`
-  }</p>`
+export function countLine({ total }: FiltersData): Html {
+  return html`<p class="count" id="count">${total > 0 && counted(total, 'frame')}</p>`
 }

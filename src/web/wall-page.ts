@@ -4,13 +4,14 @@ import { samplePalettes } from '../library/frames/frames.ts'
 import { findUnderWay, type UnderWay } from '../library/videos/video-status.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
 import { distance } from '../search/color.ts'
-import type { FramePage, Loosened, ReadAs, TechniqueDocument } from '../search/library-search.ts'
+import type { FrameHit, FramePage, Loosened, TechniqueDocument } from '../search/library-search.ts'
+import { isSamePicture } from '../search/likeness.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
 import { sourceKeyOf } from '../video/source/source.ts'
-import { countUndescribed, impliedSort, MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
+import { MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
 import { toOklab } from '../vocabulary.ts'
-import { frameCard } from './frame-card.ts'
-import { capitalized, counted, type Html, html, trusted, valueLabel } from './html.ts'
+import { alikeGrid, frameCard } from './frame-card.ts'
+import { capitalized, counted, type Html, html, numberedPages } from './html.ts'
 import type { Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 import {
@@ -27,6 +28,7 @@ import {
   wallParameters,
   wallUrl,
 } from './wall-filters.ts'
+import { findNamed, namedLine, readingLine } from './wall-words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
@@ -47,20 +49,22 @@ export function wallRouter(deps: PageDeps): Routes {
     return pages.send(req, res, {
       key: `wall ${state} ${canonicalKey(values)}`,
       async render(viewer) {
-        const [found, vocabulary, colors] = await Promise.all([
+        const { q } = values
+        const [found, vocabulary, colors, named] = await Promise.all([
           loadFrames(deps, values),
           search.techniques(),
           loadColors(deps),
+          findNamed(search, q ?? ''),
         ])
-        const { q } = values
         return {
           title: q ?? 'Wall',
           current: 'wall',
           wide: true,
+          lean: true,
           modules: ['wall.js'],
           head,
           description: q === undefined ? describeLibrary(found) : undefined,
-          body: wallPage({ values, found, vocabulary, colors, viewer, underWay }),
+          body: wallPage({ values, found, vocabulary, colors, named, viewer, underWay }),
         }
       },
     })
@@ -77,11 +81,7 @@ async function loadColors({ db, kept }: PageDeps): Promise<string[]> {
   return (await kept.getOrLoad('colours of the library', async () => colorsOf(await samplePalettes(db)))).value
 }
 
-/** `undescribed`: frames that nobody has described, where few were found. */
-type WallFrames = Omit<FramePage, 'engine'> & { undescribed: number | undefined }
-
-/** With fewer frames the wall also tells how many are not described. */
-const FEW = 3
+type WallFrames = Omit<FramePage, 'engine'>
 
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
 async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promise<WallFrames> {
@@ -91,9 +91,7 @@ async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promi
     const found = await search.frames({ ...query, page: 1, facets: true, loosen: true })
     if (query.page === 1) first = found
     const { facets, total, readAs, loosened } = found
-    const few = query.q !== '' && (total ?? 0) < FEW
-    const undescribed = few ? await countUndescribed(search, query.filters) : 0
-    return { facets, total, readAs, loosened, undescribed }
+    return { facets, total, readAs, loosened }
   })
   const { frames } = first ?? (await search.frames({ ...query, facets: false }))
   return { frames, ...counts }
@@ -138,16 +136,18 @@ interface WallData {
   vocabulary: readonly TechniqueDocument[]
   /** Colours that stand for the palettes of the library. */
   colors: readonly string[]
+  named: Awaited<ReturnType<typeof findNamed>>
   viewer: Viewer
   underWay: UnderWay
 }
 
 /** `/`: a search box, the filters and a page of frames. The address is the whole state; no script is needed. */
 function wallPage(data: WallData): Html {
-  const { values, found, vocabulary, colors } = data
+  const { values, found, vocabulary, colors, named } = data
   const { frames, facets, total = 0 } = found
   const filters: FiltersData = { values, facets, total, frames, vocabulary, colors }
   const page = values.page ?? 1
+  const pages = Math.ceil(total / PAGE_SIZE)
   return html`<h1 class="visually-hidden">Wall</h1>
 <div class="wall-tools">
 <form class="search" action="/" method="get" role="search">
@@ -162,18 +162,35 @@ ${filterMenus(filters)}
 </div>
 ${chosenFilters(filters)}
 <div class="about-wall">${underWayLine(data)}</div>
-<div id="reading">${readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))}</div>
-<div class="wall" id="wall" data-page="${page}" data-pages="${Math.ceil(total / PAGE_SIZE)}" data-total="${total}">
+${namedLine(named)}
+<div id="reading">${
+    found.readAs && total > 0 && readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
+  }</div>
+<div class="wall" id="wall" data-page="${page}" data-pages="${pages}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
 </div>
-${pager(values, total, frames.length === PAGE_SIZE)}`
+<div id="pager">${numberedPages(page, pages, (page) => wallUrl({ ...values, page }))}</div>`
 }
 
 /** One page of the wall. Scripts put several below each other. */
-function sheet({ found }: WallData, page: number): Html {
-  const cards = found.frames.map(({ document }, n) => frameCard(document, n))
-  const short = cards.length < PAGE_SIZE && trusted(' data-short')
-  return html`<ol class="sheet" id="sheet-${page}" data-page="${page}"${short} aria-label="Page ${page}">${cards}</ol>`
+function sheet({ values, found }: WallData, page: number): Html {
+  const frames = found.frames.map(({ document }) => document)
+  const groups = values.variety === undefined ? groupAlike(frames) : frames.map((frame) => [frame])
+  const cells = groups.map(([first, ...alike], n) => {
+    return frameCard(first!, n, { extra: alike.length > 0 && alikeGrid(first!.id, alike) })
+  })
+  return html`<ol class="sheet" id="sheet-${page}" data-page="${page}" aria-label="Page ${page}">${cells}</ol>`
+}
+
+/** The frames of a page; those of one film that show the same picture stand behind the first of them. */
+function groupAlike(frames: readonly FrameHit['document'][]) {
+  const groups: (typeof frames)[number][][] = []
+  for (const frame of frames) {
+    const group = groups.find(([first]) => first!.video_id === frame.video_id && isSamePicture(first!, frame))
+    if (group) group.push(frame)
+    else groups.push([frame])
+  }
+  return groups
 }
 
 function underWayLine({ underWay, found }: WallData): Html {
@@ -205,18 +222,8 @@ function nothingFound({ values, found, vocabulary }: WallData): Html {
   return html`<div class="empty"><h2>No frames match</h2>
 <p>${whatToTry(values)}</p>
 ${ways.length > 0 && html`<ul class="ways">${ways}</ul>`}
-${undescribed(values, found)}
 ${techniquesToTry(vocabulary)}
 <p><a class="button" href="/">Show all frames</a></p></div>`
-}
-
-/** Words find a frame that nobody has described by its text alone. */
-function undescribed(values: WallValues, { undescribed: count }: WallFrames): Html | false {
-  if (!count) return false
-  const href = wallUrl({ ...omit(values, 'page', 'q', 'sort'), described: ['no'] })
-  const are = count === 1 ? 'is' : 'are'
-  return html`<p>${counted(count, 'frame')}${hasFilter(values) && ' with these filters'} ${are} not described yet:
-<a href="${href}">look through them</a>.</p>`
 }
 
 function whatToTry(values: WallValues): string {
@@ -245,70 +252,3 @@ function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html |
     return html`<li><a href="${wallUrl(omit(rest, ...FILTER_NAMES))}">Without the filters</a>: ${count}</li>`
   return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${dropped.replace('_', ' ')}</a>: ${count}</li>`
 }
-
-function pager(values: WallValues, total: number, more: boolean): Html {
-  const page = values.page ?? 1
-  const pages = Math.ceil(total / PAGE_SIZE)
-  const sort = values.sort ?? impliedSort(values)
-  const [back, on] = sort === 'newest' ? ['Newer', 'Older'] : ['Previous', 'Next']
-  return html`<nav class="pager" id="pager" aria-label="Pages">
-  ${page > 1 && html`<a class="button" rel="prev" href="${wallUrl({ ...values, page: page - 1 })}">← ${back}</a>`}
-  ${pages > 1 && html`<span>Page ${page} of ${pages}</span>`}
-  ${more && html`<a class="button" rel="next" href="${wallUrl({ ...values, page: page + 1 })}">${on} →</a>`}
-</nav>`
-}
-
-/** Values of an attribute that are named in a line. */
-const MAX_VALUES = 2
-
-/** One line that says how a question was read; nothing for plain words that every frame meets. `exact`: its address. */
-function readingLine(read: ReadAs | undefined, exact: (q: string) => string): Html | false {
-  if (!read || isPlain(read)) return false
-  const isGuessed = ({ as }: ReadAs['words'][number]) => guessOf(as) !== undefined
-  const guessed = read.words.filter(isGuessed)
-  const kept = read.words.filter((one) => isGuessed(one) || !read.let_go.includes(one.word))
-  const lacking = read.let_go.filter((word) => !guessed.some((one) => one.word === word))
-  const named = read.words.filter(({ as }) => as.some((one) => one.includes('=')))
-  const isClose = read.let_go.length > 0
-  const meant = kept.length > 0 ? kept : read.words
-  return html`<p class="reading">${
-    isClose && html`No exact match. Close results for ${listed(meant.map(({ word, as }) => bold(guessOf(as) ?? word)))}`
-  }${isClose && (lacking.length > 0 ? html`; some lack ${list(lacking)}.` : '.')}
-${named.map(({ word, as }) => html`${bold(word)} also finds ${takenFor(as)}. `)}
-${read.without.length > 0 && html`Without ${list(read.without)}.`}
-${read.ignored.length > 0 && html`Not searched: ${list(read.ignored)}.`}
-<a href="${exact(exactly(read))}">Only these exact words</a></p>`
-}
-
-/** How a search tells that it found another word for one that the library lacks. */
-const GUESS = /^(?:typo|beginning|part) of (.+)$/
-
-const guessOf = (as: readonly string[]) => as.map((one) => GUESS.exec(one)?.[1]).find((one) => one !== undefined)
-const bold = (word: string) => html`<b>${word}</b>`
-const listed = (parts: readonly Html[]) => parts.map((part, n) => html`${n > 0 && ', '}${part}`)
-
-function isPlain({ words, without, ignored, let_go }: ReadAs): boolean {
-  const isText = words.every(({ as }) => as.every((one) => one === 'text' || one === 'exact text'))
-  return words.length === 0 || (isText && without.length === 0 && ignored.length === 0 && let_go.length === 0)
-}
-
-/** `tone: dark` for `tone=dark`; what words find by their text goes without saying. */
-function takenFor(as: readonly string[]): string {
-  const values = Map.groupBy(
-    as.filter((one) => one.includes('=')),
-    (one) => one.slice(0, one.indexOf('=')),
-  )
-  const attributes = [...values].map(([attribute, named]) => {
-    const shown = named.slice(0, MAX_VALUES).map((one) => valueLabel(one.slice(attribute.length + 1)))
-    return `${attribute === 'zone' ? 'face' : attribute} ${shown.join(', ')}${named.length > MAX_VALUES ? ' …' : ''}`
-  })
-  return attributes.join(' or ')
-}
-
-/** The same words as texts alone. */
-function exactly({ words, without }: ReadAs): string {
-  const quoted = (word: string) => (word.startsWith('"') ? word : `"${word}"`)
-  return [...words.map(({ word }) => quoted(word)), ...without.map((word) => `-${quoted(word)}`)].join(' ')
-}
-
-const list = (words: readonly string[]): string => words.join(', ')

@@ -39,7 +39,6 @@ export const PAGES: Record<string, Access> = {
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
   'GET /web/me': 'open',
-  'GET /web/suggest': 'open',
   'GET /sign-out': 'session',
   'POST /web/sign-in': 'form',
   'POST /web/sign-in/confirm': 'form',

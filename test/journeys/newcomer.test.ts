@@ -54,7 +54,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.keyboard.press('Enter')
     await expect.poll(() => at(page)).toBe('/?q=termina')
     // A technique that no frame has is not offered.
-    expect(await page.locator('#suggestions a').count()).toBe(0)
+    expect(await page.locator('#named a').count()).toBe(0)
     await page.locator('#menu-subject summary').click()
     await page.locator('#pick-subject-terminal').click()
     await page.getByRole('link', { name: 'Without Terminal' }).waitFor()

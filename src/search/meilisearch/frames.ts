@@ -148,7 +148,8 @@ export function frameHits(
 ): FrameHit[] {
   const matcher = new Matcher(senses)
   return hits.flatMap((hit): FrameHit[] => {
-    const document = documents ? documents.get(hit.key) : (JSON.parse(hit.doc) as FrameDocument)
+    const { phash, luma } = hit
+    const document = documents ? documents.get(hit.key) : { ...(JSON.parse(hit.doc) as FrameDocument), phash, luma }
     // As on the other engine a hit with all words scores 0.5–1.
     const score = rounded(0.5 + 0.5 * (hit._rankingScore ?? 1))
     return document ? [{ document, score, ...matcher.frame(document, namedValues(document, matcher.attributes)) }] : []

@@ -14,7 +14,7 @@ export function frameQuery(prefix: string, wanted: readonly Concept[], filters: 
     filter: renderFilter(filterOf(filters)) ?? [],
     matchingStrategy: 'all',
     showRankingScore: true,
-    attributesToRetrieve: ['doc'],
+    attributesToRetrieve: ['doc', 'phash', 'luma'],
   }
 }
 

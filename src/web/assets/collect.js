@@ -19,7 +19,7 @@ export async function markSaved(part) {
 function addHearts(part) {
   if (!matchMedia('(hover: none)').matches) return
   for (const card of part.querySelectorAll('.card-link')) {
-    if (card.parentElement?.querySelector('.heart')) continue
+    if (card.parentElement?.querySelector(':scope > .heart')) continue
     const button = document.createElement('button')
     button.type = 'button'
     button.className = 'heart'

@@ -161,7 +161,9 @@ function close() {
   dialog = undefined
   document.documentElement.style.overflow = ''
   document.title = titleBehind
-  const card = shownId === undefined ? null : byId(`f-${shownId}`)
+  const place = shownId === undefined ? null : byId(`f-${shownId}`)
+  // What opens over the page has closed: the frame stands behind the one it is like.
+  const card = place?.checkVisibility() ? place : place?.closest('#wall > .sheet > li')?.querySelector('a')
   if (!card) return
   const { top, bottom } = card.getBoundingClientRect()
   const covered = document.querySelector('.wall-tools')?.getBoundingClientRect().bottom ?? 0

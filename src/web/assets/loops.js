@@ -44,7 +44,7 @@ function play(owner) {
 
 /** @param {EventTarget | null} target */
 function aim(target) {
-  const card = target instanceof Element ? target.closest('.sheet > li')?.querySelector('[data-loop]') : null
+  const card = target instanceof Element ? target.closest('.sheet > li')?.querySelector(':scope > [data-loop]') : null
   if (card === current || (!card && current?.matches('button'))) return
   stop()
   const calm = matchMedia('(prefers-reduced-motion: reduce), (prefers-reduced-data: reduce)').matches

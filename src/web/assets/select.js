@@ -17,7 +17,8 @@ export const frameOf = (card) => card.id.slice(2)
 /** @param {string} id */
 export const cellOf = (id) => document.getElementById(`f-${id}`)?.closest('li')
 export const pickedFrames = () => [...picked]
-const all = () => [...document.querySelectorAll(CARDS)].map(frameOf)
+/** Those that are seen: what shows the same as one of them has its own box. */
+const all = () => [...document.querySelectorAll(CARDS)].filter((card) => card.checkVisibility()).map(frameOf)
 
 /** What a card is to this person, in words and by its tick. @param {string} id */
 export function describe(id) {

@@ -2,20 +2,18 @@
 // swapped in.
 import { markSaved } from './collect.js'
 import { announce, byId, isTyping, keys, loadPage, on, swap, tell } from './core.js'
+import { cells, cellsOf, more, note, openEndless, placeInWall, reset } from './endless.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
-import { openSuggestions } from './suggest.js'
-import { more, note, openSheets, placeInWall, reset } from './wall-sheets.js'
 
-const PARTS = ['filters', 'chosen', 'count', 'under-way', 'reading', 'wall', 'pager', 'search-state']
+const PARTS = ['filters', 'chosen', 'count', 'under-way', 'named', 'reading', 'wall', 'pager', 'search-state']
 const TYPED_MS = 280
 const LOOK_AGAIN_MS = 12_000
 
 const input = /** @type {HTMLInputElement} */ (byId('q'))
-const suggestions = openSuggestions(input)
 /** The id of the frame that the tab key stops at. @type {string | undefined} */
 let roving
-openSheets((sheet) => {
-  for (const link of sheet.querySelectorAll('.card-link')) link.setAttribute('tabindex', '-1')
+openEndless((sheet) => {
+  for (const link of cellsOf(sheet)) link.setAttribute('tabindex', '-1')
   rove()
   void markSaved(sheet)
 })
@@ -30,7 +28,7 @@ let loading
  * Shows another wall in place of this one. An older answer never comes over a newer one.
  * @param {string} url
  * @param {'push' | 'replace' | 'none'} entry
- * @param {{ keepPlace?: boolean, at?: import('./wall-sheets.js').Anchor }} [options]
+ * @param {{ keepPlace?: boolean, at?: import('./endless.js').Anchor }} [options]
  */
 async function show(url, entry, { keepPlace = false, at } = {}) {
   loading?.abort()
@@ -108,7 +106,6 @@ on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event,
 on('submit', '.search, .wall-form', (event, form) => {
   if (event.defaultPrevented || !(form instanceof HTMLFormElement) || form.method !== 'get') return
   event.preventDefault()
-  suggestions.close()
   clearTimeout(typing)
   form.closest('details')?.removeAttribute('open')
   void show(addressOf(form), withoutPage(addressOf(form)) === shown && form.matches('.search') ? 'replace' : 'push')
@@ -170,14 +167,12 @@ on('change', '.look input', (_event, radio) => {
 
 /* ---------- keys ---------- */
 
-const links = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll('#wall .card-link')])
 /** The wall is one stop of the tab key: the last frame that had the focus, else the first. */
 function rove() {
-  const stop = (roving !== undefined && byId(roving)) || document.querySelector('#wall .card-link')
+  const stop = (roving !== undefined && byId(roving)) || cells()[0]
   stop?.setAttribute('tabindex', '0')
 }
-on('focusin', '#wall .card-link', (_event, link) => {
-  if (roving !== link.id && roving !== undefined) byId(roving)?.setAttribute('tabindex', '-1')
+on('focusin', '#wall > .sheet > li > .card-link', (_event, link) => {
   roving = link.id
   for (const other of document.querySelectorAll('#wall .card-link[tabindex="0"]')) other.setAttribute('tabindex', '-1')
   link.setAttribute('tabindex', '0')
@@ -196,7 +191,7 @@ const move = (along, rows) => async (/** @type {KeyboardEvent} */ event) => {
   const from = document.activeElement
   if (!(from instanceof HTMLElement) || !from.matches('.card-link')) return
   event.preventDefault()
-  const find = () => (rows ? inNextRow(from, along) : links()[links().indexOf(from) + along])
+  const find = () => (rows ? inNextRow(from, along) : cells()[cells().indexOf(from) + along])
   let next = find()
   if (!next && along > 0 && (await more())) next = find()
   focusOn(next)
@@ -211,14 +206,14 @@ function focusOn(card) {
 
 /** @param {HTMLElement} from @param {-1 | 1} along */
 function inNextRow(from, along) {
-  const all = links()
-  const { top, left } = from.getBoundingClientRect()
+  const all = cells()
+  const { top, left } = rectOf(from)
   /** @type {{ card: HTMLElement, top: number, off: number } | undefined} */
   let best
   for (let n = all.indexOf(from) + along; all[n]; n += along) {
     const card = all[n]
     if (!card) break
-    const rect = card.getBoundingClientRect()
+    const rect = rectOf(card)
     if (Math.abs(rect.top - top) < 2) continue
     if (best && Math.abs(rect.top - best.top) > 2) break
     const off = Math.abs(rect.left - left)
@@ -226,6 +221,9 @@ function inNextRow(from, along) {
   }
   return best?.card
 }
+
+/** Of its place: pictures have their own proportions in it. @param {HTMLElement} card */
+const rectOf = (card) => (card.parentElement ?? card).getBoundingClientRect()
 
 keys({
   '/': {
@@ -241,9 +239,9 @@ keys({
   ArrowDown: { does: 'The frame below', act: move(1, true) },
   ...CARD_KEYS,
   v: {
-    does: 'One of each look-alike, or all',
+    does: 'Look-alikes together, or each by itself',
     act: () => {
-      const link = document.querySelector('#pick-variety:not([aria-current])') ?? byId('pick-all')
+      const link = document.querySelector('#pick-alike:not([aria-current])') ?? byId('pick-all')
       if (link instanceof HTMLElement && !isFrameOpen()) link.click()
     },
   },

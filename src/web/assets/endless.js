@@ -1,0 +1,184 @@
+// The endless wall: real pages of the wall below each other, each as the address of its page shows it. What is out of
+// sight is not laid out. The address names the page in the middle of the window.
+import { byId, loadPage, tell } from './core.js'
+
+const PAGE_SIZE = 120
+/** Pixels before an end of what is there at which the next page is loaded. */
+const NEAR = 1500
+const AGAIN_MS = 3000
+
+/** @typedef {{ id: string, top: number }} Anchor the frame at the top of the window, and how far below it */
+
+/** @returns {HTMLElement[]} */
+const sheets = () => [...document.querySelectorAll('#wall > .sheet')].filter((one) => one instanceof HTMLElement)
+/** The frames that stand on the wall itself. @returns {HTMLElement[]} */
+export const cells = () => sheets().flatMap(cellsOf)
+/** @param {HTMLElement} sheet @returns {HTMLElement[]} */
+export const cellsOf = (sheet) =>
+  [...sheet.children].flatMap(({ firstElementChild: card }) => (card instanceof HTMLElement ? card : []))
+
+/** @type {(sheet: HTMLElement) => void} */
+let onFilled = () => undefined
+/** Loads of the page before, and of the page after. @type {Map<number, Promise<boolean>>} */
+const loading = new Map()
+/** @type {Anchor | undefined} */
+let anchor
+/** The width of the window at which the anchor was found: at another width, frames stand elsewhere. */
+let width = innerWidth
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer
+let round = 0
+/** The address of this wall; that of the window may be a frame's. */
+let address = location.href
+
+/** Takes over the wall that is in the page. @param {Anchor} [at] where it was left */
+export function reset(at) {
+  round++
+  address = location.href
+  loading.clear()
+  byId('wall')?.setAttribute('data-endless', '')
+  for (const sheet of sheets()) take(sheet)
+  if (at && byId(at.id)) restore(at)
+  note()
+  fillNear()
+}
+
+/** @param {HTMLElement} sheet */
+function take(sheet) {
+  // The style sheet computes the height of a page from it, at any width.
+  sheet.style.setProperty('--n', String(sheet.children.length))
+  onFilled(sheet)
+}
+
+function fillNear() {
+  const [first] = sheets()
+  const last = sheets().at(-1)
+  if (first && first.getBoundingClientRect().top > -NEAR) void extend(-1)
+  if (last && last.getBoundingClientRect().bottom < innerHeight + NEAR) void extend(1)
+}
+
+/** Loads the page before or after those that are there. Says whether there was one. @param {-1 | 1} by */
+function extend(by) {
+  const known = loading.get(by)
+  if (known) return known
+  const started = load(by, round).then(
+    (isMore) => {
+      loading.delete(by)
+      if (isMore) fillNear()
+      return isMore
+    },
+    (error) => {
+      tell(error, () => {
+        loading.delete(by)
+        void extend(by)
+      })
+      // At once it would fail again.
+      setTimeout(() => loading.delete(by), AGAIN_MS)
+      return false
+    },
+  )
+  loading.set(by, started)
+  return started
+}
+
+/** @param {-1 | 1} by @param {number} mine */
+async function load(by, mine) {
+  const wall = byId('wall')
+  const edge = by < 0 ? sheets()[0] : sheets().at(-1)
+  const n = edge ? pageOf(edge) + by : 0
+  if (!wall || n < 1 || n > Number(wall.dataset.pages)) return false
+  const page = await loadPage(addressOf(address, n))
+  const fresh = page.querySelector('#wall > .sheet')
+  if (mine !== round || !(fresh instanceof HTMLElement)) return false
+  const at = findAnchor()
+  if (by < 0) wall.prepend(fresh)
+  else wall.append(fresh)
+  take(fresh)
+  if (by < 0 && at) restore(at)
+  return true
+}
+
+/** Loads the next page of the wall. Says whether there was one. */
+export const more = () => extend(1)
+
+/** Notes where the wall stands: in the address, and to the pixel in the state of this entry. */
+export function note() {
+  clearTimeout(timer)
+  if (history.state?.frame) return
+  keepAnchor()
+  const inView = sheets().find((sheet) => {
+    const { top, bottom } = sheet.getBoundingClientRect()
+    return top <= innerHeight / 2 && bottom >= innerHeight / 2
+  })
+  if (inView) address = addressOf(address, pageOf(inView))
+  try {
+    history.replaceState({ ...history.state, anchor }, '', address)
+  } catch {
+    // Browsers refuse more than a hundred of these in half a minute; the next one tells the place.
+  }
+}
+
+/** @param {Anchor} at */
+function restore(at) {
+  const card = byId(at.id)
+  if (card) scrollBy(0, card.getBoundingClientRect().top - at.top)
+  anchor = at
+  width = innerWidth
+}
+
+/** Remembers the frame at the top of the window. Where the width has just changed, brings that frame back first. */
+function keepAnchor() {
+  if (anchor && innerWidth !== width) restore(anchor)
+  anchor = findAnchor()
+  width = innerWidth
+}
+
+/** Takes over the wall. @param {(sheet: HTMLElement) => void} filled called when a page of it is there */
+export function openEndless(filled) {
+  onFilled = filled
+  history.scrollRestoration = 'manual'
+  addEventListener(
+    'scroll',
+    () => {
+      // At once: a change of width may come before the note.
+      keepAnchor()
+      fillNear()
+      clearTimeout(timer)
+      timer = setTimeout(note, 350)
+    },
+    { passive: true },
+  )
+  addEventListener('pagehide', note)
+  // Other columns, other heights: the frame at the top stays there.
+  addEventListener('resize', () => anchor && requestAnimationFrame(() => anchor && restore(anchor)))
+}
+
+/** @param {HTMLElement} sheet */
+const pageOf = (sheet) => Number(sheet.dataset.page)
+
+/** The same wall at another page. @param {string} wall @param {number} page */
+function addressOf(wall, page) {
+  const at = new URL(wall)
+  if (page > 1) at.searchParams.set('page', String(page))
+  else at.searchParams.delete('page')
+  return at.href
+}
+
+/** @returns {Anchor | undefined} */
+function findAnchor() {
+  for (const sheet of sheets()) {
+    if (sheet.getBoundingClientRect().bottom < 0) continue
+    for (const card of cellsOf(sheet)) {
+      const { top, bottom } = card.getBoundingClientRect()
+      if ((top + bottom) / 2 > 0) return { id: card.id, top }
+    }
+  }
+  return undefined
+}
+
+/** The place of a frame among all frames of the wall, from 1. @param {Element} link */
+export function placeInWall(link) {
+  const sheet = link.closest('.sheet[data-page]')
+  if (!(sheet instanceof HTMLElement)) return null
+  return (pageOf(sheet) - 1) * PAGE_SIZE + [...sheet.querySelectorAll('.card-link')].indexOf(link) + 1
+}

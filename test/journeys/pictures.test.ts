@@ -1,0 +1,165 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const EVIL = '<img src=x onerror="alert(1)">"\'</script><script>alert(2)</script>{{7*7}}'
+/** The instant of a frame says its size. */
+const SIZES: readonly [width: number, height: number][] = [
+  [1280, 720],
+  [640, 480],
+  [720, 1280],
+  [1, 4000],
+  [4000, 1],
+]
+/** One picture, and three that differ from it by few bits. */
+const SAME = ['0f0f0f0f0f0f0f0f', '0f0f0f0f0f0f0f0e', '0f0f0f0f0f0f0f0c', '0f0f0f0f0f0f0f08']
+
+describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let url: string
+  beforeAll(async () => {
+    const images = new Map<string, Buffer>()
+    service = await openService({ pages: true, overrides: { readImage: async (key) => images.get(instantOf(key))! } })
+    const { db } = service.stores
+    const same = SAME.map((phash, n) => ({ phash, luma: 200, tSec: 10 + n, caption: EVIL, technique: 'whip-pan' }))
+    const sizes = SIZES.map(([width, height], tSec) => ({ tSec, width, height, technique: 'slow-push' }))
+    const { frameIds } = await seedVideo(db, { author: 'Relay', title: EVIL, frames: [...sizes, ...same] })
+    // The same picture is the strongest frame of another brand.
+    await seedVideo(db, { author: EVIL, frames: same.slice(0, 1) })
+    const third = await seedVideo(db, { author: 'Third', frames: [...same.slice(0, 1), { tSec: 30 }] })
+    for (const [n, id] of frameIds.entries()) {
+      const [width, height] = SIZES[n] ?? [480, 270]
+      const least = Math.min(1, 480 / width)
+      const [w, h] = [Math.max(1, Math.round(width * least)), Math.max(1, Math.round(height * least))]
+      images.set(
+        instantOf(id),
+        await sharp({ create: { width: w, height: h, channels: 3, background: '#fff' } })
+          .webp()
+          .toBuffer(),
+      )
+    }
+    images.set(instantOf(third.frameIds[1]!), images.get(instantOf(frameIds[0]!))!)
+    await service.drain()
+    url = service.config.publicUrl
+    browser = await openBrowser(url)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const count = (page: Page) => page.locator('#wall > .sheet > li').count()
+
+  test.each([true, false])(
+    'what shows the same picture of a film stands as one that opens (script: %s)',
+    async (on) => {
+      const page = await browser.open({ javaScriptEnabled: on })
+      await page.goto(url)
+      expect([await page.locator('#count').textContent(), await count(page)]).toEqual(['12 frames', 9])
+      const button = page.getByRole('button', { name: '3 more like it' })
+      await button.press('Enter')
+      const alike = page.locator('.over-page:popover-open')
+      await alike.locator('.card-link').nth(2).waitFor()
+      if (on) await expectAccessible(page)
+      await page.keyboard.press('Escape')
+      expect(await alike.count()).toBe(0)
+      await button.click()
+      const last = await alike.locator('.card-link').last().getAttribute('href')
+      await alike.locator('.card-link').last().click()
+      await page.waitForURL(url + last)
+      await page.locator('article').waitFor()
+      await page.goBack()
+      await page.locator('article').waitFor({ state: 'detached' })
+      if (on) expect(await page.evaluate(() => document.activeElement?.closest('li')?.textContent)).toContain('3 more')
+      // The address switches it off, in results too.
+      await page.locator('#menu-view summary').click()
+      await page.getByRole('link', { name: 'Each by itself' }).click()
+      await page.waitForURL(`${url}/?variety=off`)
+      await expect.poll(() => count(page)).toBe(12)
+      expect(await page.locator('.alike').count()).toBe(0)
+      await page.goto(`${url}/?q=onerror&technique=whip-pan`)
+      expect([await page.locator('#count').textContent(), await count(page)]).toEqual(['6 frames', 3])
+      await page.context().close()
+      expect(browser.faults).toEqual([])
+    },
+  )
+
+  test.each([390, 1280, 1920])('at %s pixels a box has the proportions of its picture', async (width) => {
+    const page = await browser.open({ viewport: { width, height: 900 } })
+    for (const path of ['/?variety=off', '/techniques/slow-push', '/brands', '/techniques']) {
+      await page.goto(url + path)
+      const boxes = await page.locator('main li img').evaluateAll((images) =>
+        images.map((one) => {
+          if (!(one instanceof HTMLImageElement)) throw new Error('no picture')
+          const { width, height } = one.getBoundingClientRect()
+          const link = one.closest('a')!.getBoundingClientRect()
+          const [w, h] = [Number(one.getAttribute('width')), Number(one.getAttribute('height'))]
+          const isThin = Math.max(w / h, h / w) > 100
+          return {
+            // Of what can hardly be seen, the place can still be pressed.
+            isWhole: isThin ? link.width >= 24 && link.height >= 24 : Math.abs(width / height / (w / h) - 1) < 0.02,
+            hairline: getComputedStyle(one).outlineWidth,
+            ...{ w, h, width, height },
+          }
+        }),
+      )
+      expect(boxes.length, path).toBeGreaterThan(0)
+      expect([path, boxes.filter(({ isWhole, hairline }) => !isWhole || hairline !== '1px')]).toEqual([path, []])
+    }
+    await page.context().close()
+  })
+
+  test('no two brands have one cover', async () => {
+    const page = await browser.open()
+    await page.goto(`${url}/brands`)
+    const covers = await page.locator('.tiles img').evaluateAll((all) => all.map((one) => one.getAttribute('src')))
+    const shown = covers.map((src) => instantOf(String(src).replace('/media/', '')))
+    expect([covers.length, new Set(shown).size]).toEqual([3, 3])
+    await page.context().close()
+  })
+
+  test.each([
+    ['anyone', 'Sign in'],
+    ['an operator', 'Account'],
+  ])('the places of %s are three', async (who, corner) => {
+    const page = await browser.open()
+    const { db } = service.stores
+    await ensureAccount(db, { email: 'op@example.org', role: 'operator', plan: 'pro' })
+    if (who !== 'anyone') await signIn(page, db, url, 'op@example.org')
+    for (const path of ['/', '/techniques', '/brands', '/techniques/whip-pan', `/brands/${encodeURIComponent(EVIL)}`]) {
+      await page.goto(url + path)
+      expect(await page.locator('nav[aria-label="Main"] a').allTextContents()).toEqual(['Wall', 'Films', 'Boards'])
+      expect((await page.locator('.account > *').first().textContent())!.trim()).toMatch(new RegExp(`^${corner}`))
+      expect(await page.locator('.account > *').count()).toBe(1)
+    }
+    if (who !== 'anyone') {
+      await page.locator('summary').getByText('Account').click()
+      await page.getByRole('link', { name: 'Operator console' }).click()
+      await page.waitForURL(`${url}/operator`)
+    }
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('filters: three in front, the rest under More, none with one value', async () => {
+    const page = await browser.open()
+    await page.goto(`${url}/?q=onerror`)
+    const labels = await page
+      .locator('#filters summary')
+      .evaluateAll((all) => all.map((one) => one.textContent?.trim()))
+    expect(labels).toEqual(['Subject', 'Technique', 'Colour', 'More', 'View'])
+    await page.locator('#menu-more summary').click()
+    expect(await page.locator('#menu-more h2').allTextContents()).toEqual(['Brand', 'Tone'])
+    await page.context().close()
+  })
+})
+
+/** The instant in the name of a frame or of its picture. */
+function instantOf(name: string): string {
+  return /(?:^|[/-])([a-z0-9]{1,8})(?:-[0-9a-f]{8}(?:-480)?\.webp)?$/.exec(name)![1]!
+}
