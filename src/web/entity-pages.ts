@@ -16,6 +16,7 @@ import {
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
+import { bars } from './chart.ts'
 import { frameGrid, openGraph, pictureOf } from './frame-card.ts'
 import { capitalized, clock, counted, type Html, html, listPages, percent, thousands, valueLabel } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
@@ -193,7 +194,7 @@ type SharedAttribute = 'subject' | 'surface' | 'platform'
 
 function shares(found: FramePage, attributes: readonly [SharedAttribute, string][], wall: string): Html {
   return html`<div class="shares">${attributes.map(([name, label]) =>
-    bars(label, found.facets?.[name] ?? {}, (value) => ({
+    counts(label, found.facets?.[name] ?? {}, (value) => ({
       href: `${wall}&${name}=${value}`,
       label: valueLabel(value),
     })),
@@ -202,7 +203,7 @@ function shares(found: FramePage, attributes: readonly [SharedAttribute, string]
 
 function brandShares({ facets }: FramePage, wall: string): Html {
   const toEntry = (value: string) => ({ href: `/brands/${encodeURIComponent(value)}`, label: value })
-  return html`<div class="shares">${bars('Where it is used', facets?.author ?? {}, toEntry, wall)}</div>`
+  return html`<div class="shares">${counts('Where it is used', facets?.author ?? {}, toEntry, wall)}</div>`
 }
 
 function techniqueShares({ facets }: FramePage, vocabulary: readonly TechniqueDocument[], wall: string): Html {
@@ -211,33 +212,28 @@ function techniqueShares({ facets }: FramePage, vocabulary: readonly TechniqueDo
     href: `/techniques/${slug}`,
     label: capitalized(names.get(slug) ?? valueLabel(slug)),
   })
-  return html`<div class="shares">${bars('Techniques', facets?.technique ?? {}, toEntry, wall)}</div>`
+  return html`<div class="shares">${counts('Techniques', facets?.technique ?? {}, toEntry, wall)}</div>`
 }
 
 const MOST = 8
 
-/** A value's share as a bar and in words. The longest bar is the most frequent value. */
-function bars(
+/** Values by how many frames have them. The longest bar is the most frequent value. */
+function counts(
   label: string,
-  counts: Readonly<Record<string, number>>,
+  found: Readonly<Record<string, number>>,
   toEntry: (value: string) => { href: string; label: string },
   more?: string,
 ): Html | false {
-  const sorted = Object.entries(counts)
+  const sorted = Object.entries(found)
     .filter(([, count]) => count > 0)
     .sort(([, m], [, n]) => n - m)
-  const [first] = sorted
-  if (!first) return false
-  const most = first[1]
-  const row = ([value, count]: [string, number]) => {
-    const entry = toEntry(value)
-    const width = Math.max(1, Math.round((count / most) * 100))
-    return html`<li><a href="${entry.href}">${entry.label}</a> <span class="hint">${counted(count, 'frame')}</span>
-<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="4"
-fill="currentColor"/></svg></li>`
-  }
+  if (sorted.length === 0) return false
+  const rows = sorted.slice(0, MOST).map(([value, count]) => {
+    const { href, label: name } = toEntry(value)
+    return { label: html`<a href="${href}">${name}</a>`, told: counted(count, 'frame'), value: count }
+  })
   const rest = sorted.length - MOST
-  return html`<section><h2>${label}</h2><ul class="bars">${sorted.slice(0, MOST).map(row)}</ul>
+  return html`<section><h2>${label}</h2>${bars(rows)}
 ${rest > 0 && more !== undefined && html`<p class="hint"><a href="${more}">${thousands(rest)} more</a></p>`}</section>`
 }
 

@@ -2,13 +2,13 @@ import { invalid } from '../errors.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
 import type { FilmRow } from '../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../library/films/measures.ts'
+import { type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { lengthOf } from '../views/rhythm.ts'
-import { curves, filmLink, filmStrip, measured, measureTable, shotStrip } from './film-panels.ts'
-import { clock, counted, type Html, hidden, html, listPages, options, valueLabel } from './html.ts'
+import { curves, filmLine, filmStrip, measured, measureTable, poster } from './film-panels.ts'
+import { clock, counted, type Html, html, listPages, percent, trusted, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -30,7 +30,7 @@ export function filmsRouter(deps: PageDeps): Routes {
     for (const end of ['min', 'max'] as const)
       for (const { name, value } of query[end] ?? []) narrowed.append(end, `${name}:${value}`)
     const body = filmsPage({ ...found, sort, order, narrowed, videos: await search.documents('videos', ids) })
-    return { title: 'Films', current: 'films', body }
+    return { title: 'Films', current: 'films', modules: ['films.js'], body }
   })
 
   const comparing = { parameters: compareParameters, price: 'write' } as const
@@ -54,22 +54,26 @@ interface FilmsData extends ReturnType<typeof findFilms> {
   narrowed: URLSearchParams
 }
 
-/** `/films`: films by a measure, with some to compare. It works without script. */
+/** Posters by a measure. Two to six that are chosen can be compared, also without script. */
 function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
-  const measures = MEASURE_NAMES.map((name) => [name, valueLabel(measureOf(name).label)] as const)
   const unmeasured = 'No film has this measure yet.'
   const unfit = 'No film has these. Leave out a filter or a bound.'
   const following = new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next ?? '']])
   const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`
+  const posters = films.map((film, n) => {
+    const told = threeFigures(film.measures, sort)
+    return html`<li>${poster(film, { image: videos.get(film.id)?.image_path, told, n })}<input type="checkbox"
+name="videos" value="${film.id}" aria-label="Choose ${film.title}"></li>`
+  })
   return html`<header class="entity"><h1>Films</h1>
-<p class="lead">${counted(total, 'film')} by how they are built.${
+<p class="lead">${counted(total, 'film')}. Choose two to six to compare them.${
     without > 0 && ` ${counted(without, 'film')} without this measure left out.`
   }</p></header>
 ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
-<form class="sorting" action="/films">${[...narrowed].map(([name, value]) => hidden(name, value))}
-<label>Sort by <select name="sort">${options(measures, sort)}</select></label>
-<label>Order <select name="order">${options(ORDERS, order)}</select></label> <button>Sort</button></form>
-${films.length === 0 ? none : filmTable({ films, videos, sort })}
+${sorting({ sort, order, narrowed })}
+${films.length === 0 && none}
+<form action="/compare" id="films"><ul class="tiles">${posters}</ul>
+<p class="chosen"><span data-count></span> <button class="primary">Compare</button></p></form>
 ${listPages({ next: next && `/films?${following}` })}`
 }
 
@@ -80,27 +84,37 @@ function tellBound([name, value]: [string, string]): string {
   return `${measureOf(measure).label} at ${name === 'min' ? 'least' : 'most'} ${measureText(measure, Number(number))}`
 }
 
-const ORDERS = [
-  ['desc', 'Most first'],
-  ['asc', 'Least first'],
+const SORTS = [
+  ['shots_a_minute', 'desc', 'Fastest cut'],
+  ['shots_a_minute', 'asc', 'Slowest cut'],
+  ['duration_sec', 'desc', 'Longest'],
+  ['duration_sec', 'asc', 'Shortest'],
+  ['held_share', 'desc', 'Stillest'],
+  ['motion', 'desc', 'Most moving'],
 ] as const
-const SHOWN = ['duration_sec', 'shots_a_minute', 'shot_median_sec', 'held_share', 'motion'] as const
 
-function filmTable({ films, videos, sort }: Pick<FilmsData, 'films' | 'videos' | 'sort'>): Html {
-  const names = [sort, ...SHOWN.filter((name) => name !== sort)]
-  const heads = names.map((name) => html`<th scope="col">${valueLabel(measureOf(name).label)}</th>`)
-  const rows = films.map(({ id, title, author, measures }) => {
-    const image = videos.get(id)?.image_path
-    return html`<tr><td><input type="checkbox" name="videos" value="${id}" aria-label="Compare ${title}"></td>
-<th scope="row">${filmLink({ id, title }, image)}${
-      author !== null &&
-      html` <span
-class="hint">${author}</span>`
-    }</th>${names.map((name) => html`<td>${measured(name, measures)}</td>`)}</tr>`
+function sorting({ sort, order, narrowed }: Pick<FilmsData, 'sort' | 'order' | 'narrowed'>): Html {
+  const isNamed = SORTS.some(([name, way]) => name === sort && way === order)
+  const other = [sort, order, `${order === 'desc' ? 'Most' : 'Least'} ${measureOf(sort).label}`] as const
+  const links = (isNamed ? SORTS : [...SORTS, other]).map(([name, way, label]) => {
+    const query = new URLSearchParams([...narrowed, ['sort', name], ['order', way]])
+    const here = name === sort && way === order && trusted(' aria-current="true"')
+    return html`<a href="/films?${String(query)}"${here}>${label}</a>`
   })
-  return html`<form action="/compare"><div class="table"><table class="measures"><thead><tr><th scope="col">Compare</th>
-<th scope="col">Film</th>${heads}</tr></thead><tbody>${rows}</tbody></table></div>
-<p class="actions"><button>Compare the chosen films</button></p></form>`
+  return html`<nav class="lists" aria-label="Sort">${links}</nav>`
+}
+
+/** Length, pace and stillness in words, and the measure that films are sorted by. */
+function threeFigures(measures: Measures, sort: MeasureName): string {
+  const { duration_sec: length, shots, shots_a_minute: pace, held_share: still } = measures
+  const figures = [
+    length !== null && clock(length),
+    shots === 1 ? 'one shot' : pace !== null && `a shot every ${(60 / pace).toFixed(1)} s`,
+    still !== null && `${percent(still)} still`,
+  ]
+  const isTold = (['duration_sec', 'shots_a_minute', 'held_share'] as MeasureName[]).includes(sort)
+  const sorted = !isTold && `${measureOf(sort).label} ${measured(sort, measures)}`
+  return [...figures, sorted].filter((one) => one !== false).join(' · ')
 }
 
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */
@@ -124,8 +138,8 @@ type ReadFilm = Awaited<ReturnType<typeof readFilm>>
 
 function overTime({ video, frames, build, film }: ReadFilm, all: readonly PublicFilm[]): Html {
   const length = lengthOf(frames, video.duration_sec)
-  return html`<section class="timeline"><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
+  return html`<section><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
     length,
   )}</span></h2>
-${filmStrip(frames, length)}${shotStrip(build, length)}${curves(film, all)}</section>`
+${filmStrip(frames, length)}${filmLine(build, frames, length)}${curves(film, length, all)}</section>`
 }

@@ -25,7 +25,8 @@ export function frameCard(
     extra,
   }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html | false } = {},
 ): Html {
-  const cell = storyboard ? html` class="${frame.kind}" id="t-${frame.id}"` : id !== undefined && html` id="${id}"`
+  const timed = storyboard && html` class="${frame.kind}" id="t-${frame.id}" data-second="${frame.t_sec}"`
+  const cell = timed || (id !== undefined && html` id="${id}"`)
   const credit = html`<span class="credit"><span
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`
   return html`<li${cell}><a class="card-link ${shapeOf(frame)}" href="/frames/${frame.id}"

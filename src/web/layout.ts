@@ -114,7 +114,7 @@ function accountCorner(page: Page): Html {
   const { person, current } = page
   const viewer = viewerOfPage(page)
   const link = (id: Page['current'], href: string, label: string) => entry({ href, label, isHere: id === current })
-  if (viewer === 'anyone') return html`<div class="account"><a class="button" href="/sign-in">Sign in</a></div>`
+  if (viewer === 'anyone') return html`<div class="account"><a class="button" href="/sign-in?to=here">Sign in</a></div>`
   const out =
     person &&
     html`<form method="post" action="/web/sign-out">
@@ -151,9 +151,11 @@ export function sendPage(
     viewer?: Viewer
     /** Where the redirects after a form of this page lead, besides our own addresses. */
     formTo?: string | undefined
+    /** Other hosts whose frames the page may hold. */
+    frames?: readonly string[] | undefined
   },
 ): void | Promise<void> {
-  const { publicUrl, status = 200, page, viewer, formTo } = options
+  const { publicUrl, status = 200, page, viewer, formTo, frames = [] } = options
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",
@@ -162,6 +164,7 @@ export function sendPage(
       "font-src 'self'",
       `img-src 'self' data: ${new URL(publicUrl).origin}`,
       "connect-src 'self'",
+      ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
       `form-action 'self'${formTo === undefined ? '' : ` ${formTo}`}`,
       "base-uri 'none'",
       "frame-ancestors 'none'",
@@ -200,6 +203,8 @@ type SharedContent = Omit<Page, 'viewer' | 'person'>
 interface SharedPage {
   /** Names the page and everything that it depends on besides the read model and the viewer. */
   key: string
+  /** Other hosts whose frames it may hold. */
+  frames?: readonly string[] | undefined
   render(viewer: Viewer): Promise<SharedContent>
 }
 
@@ -209,6 +214,7 @@ interface SharedRoute<P extends Parameters> {
   price?: Price
   /** Throws for a part of the path that names nothing. */
   check?: (name: string) => void
+  frames?: readonly string[]
 }
 
 /** Pages with lists of frames. */
@@ -233,13 +239,13 @@ export function openSharedPages({
     return (await keptOrInTurn({ kept, takeTurn }, { key, subject: subjectOf(req) }, load)).value
   }
 
-  async function send(req: Request, res: Response, { key, render }: SharedPage): Promise<void> {
+  async function send(req: Request, res: Response, { key, frames, render }: SharedPage): Promise<void> {
     const viewer = await viewerOf(req)
     const page = await keep(req, `page ${viewer} ${key}`, async () => {
       return new CompressibleBody(layout(assets, { ...(await render(viewer)), viewer }))
     })
     setPageCache(res, viewer)
-    await sendPage(res, { publicUrl, page, viewer })
+    await sendPage(res, { publicUrl, page, viewer, frames })
   }
 
   return {
@@ -249,7 +255,7 @@ export function openSharedPages({
     add<P extends Parameters = Record<never, never>>(
       router: Routes,
       path: string,
-      { parameters, price = 'search', check }: SharedRoute<P>,
+      { parameters, price = 'search', check, frames }: SharedRoute<P>,
       render: (asked: { query: Values<P>; name: string; viewer: Viewer }) => Promise<SharedContent>,
     ): void {
       router.get(path, priced(limits, { price }), (req, res) => {
@@ -258,6 +264,7 @@ export function openSharedPages({
         check?.(name)
         return send(req, res, {
           key: `${path} ${name} ${canonicalKey(query)}`,
+          frames,
           render: async (viewer) => ({ ...WITH_FRAMES, ...(await render({ query, name, viewer })) }),
         })
       })

@@ -176,10 +176,10 @@ test('the console edits without script: only what was changed, and a brand of al
     const answer = await fetch(`${url}/web${path}/edit`, init)
     return [answer.status, answer.headers.get('location')]
   }
-  expect(await send({ author: 'Zeta', published_at: '2026-03-04', all: '1' })).toEqual([303, `${path}?kept=1`])
+  expect(await send({ author: 'Zeta', published_at: '2026-03-04', all: '1' })).toEqual([303, `${path}?saved=1`])
   expect(await videoRow(service, one)).toMatchObject({ title: 'Of another operator', author: 'Zeta' })
   expect(await videoRow(service, other)).toMatchObject({ author: 'Zeta', published_at: null })
-  expect(await (await fetch(`${url}${path}?kept=1`, { headers })).text()).toMatch(/Kept\..+value="2026-03-04"/s)
+  expect(await (await fetch(`${url}${path}?saved=1`, { headers })).text()).toMatch(/Saved\..+value="2026-03-04"/s)
   expect(await send({ title: '\u200b' })).toEqual([400, null])
   expect((await (await fetch(`${url}/videos/${one}`, { headers })).text()).includes(`href="${path}"`)).toBe(true)
   expect((await (await fetch(`${url}/videos/${one}`)).text()).includes(path)).toBe(false)

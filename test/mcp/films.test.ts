@@ -46,7 +46,7 @@ test('describe_film tells a long film in one screen, by its title too', async ()
 test('find_films sorts by a measure, with bounds, or finds those built like one', async () => {
   const still = await call('find_films', { sort: 'held_share', limit: 2 })
   expect(still.structuredContent.films[0]).toMatchObject({ id: calm })
-  expect(still.text).toMatch(/held picture, desc/)
+  expect(still.text).toMatch(/still picture, desc/)
   const next = await call('find_films', {
     sort: 'held_share',
     limit: 2,
@@ -63,7 +63,7 @@ test('find_films sorts by a measure, with bounds, or finds those built like one'
 test('describe_film sets two films side by side', async () => {
   const { text, structuredContent } = await call('describe_film', { video_id: [long, calm] })
   expect(structuredContent.films).toHaveLength(2)
-  expect(text).toMatch(/held picture: 20 % \| 90 %/)
+  expect(text).toMatch(/still picture: 20 % \| 90 %/)
 })
 
 test('a brand is found in any spelling', async () => {

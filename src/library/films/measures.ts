@@ -34,16 +34,20 @@ const MEASURES = {
   duration_sec: measure('s', 'length', ['shorter', 'longer'], { log: true, floor: 0.1 }),
   shots: measure('count', 'shots', ['fewer shots', 'more shots'], { echo: true, log: true, floor: 0.1 }),
   shots_a_minute: measure('per minute', 'shots a minute', ['slower', 'faster'], { pace: true, log: true, floor: 0.1 }),
-  shot_median_sec: measure('s', 'median shot', ['shorter shots', 'longer shots'], { ...moves, pace: true, echo: true }),
-  gradual_share: measure('share', 'gradual transitions', ['fewer gradual transitions', 'more gradual transitions'], {
+  shot_median_sec: measure('s', 'typical shot', ['shorter shots', 'longer shots'], {
+    ...moves,
+    pace: true,
+    echo: true,
+  }),
+  gradual_share: measure('share', 'soft transitions', ['fewer soft transitions', 'more soft transitions'], {
     ...still,
     pace: true,
   }),
-  held_share: measure('share', 'held picture', ['less held picture', 'more held picture'], still),
-  motion: measure('levels per second', 'motion', ['calmer', 'more moving'], moves),
-  luma: measure('levels', 'light', ['darker', 'brighter'], { ...looks, floor: 5 }),
+  held_share: measure('share', 'still picture', ['less still picture', 'more still picture'], still),
+  motion: measure('levels per second', 'movement', ['calmer', 'more moving'], moves),
+  luma: measure('levels', 'brightness', ['darker', 'brighter'], { ...looks, floor: 5 }),
   contrast: measure('levels', 'contrast', ['softer', 'harder in contrast'], looks),
-  colour: measure('levels', 'colour', ['less colourful', 'more colourful'], { ...looks, floor: 2 }),
+  colour: measure('levels', 'colourfulness', ['less colourful', 'more colourful'], { ...looks, floor: 2 }),
   loudness: measure('LUFS', 'loudness', ['quieter', 'louder'], { floor: 1 }),
   silence_share: measure('share', 'silence', ['less silence', 'more silence'], { floor: 0.05 }),
 }

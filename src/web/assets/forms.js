@@ -1,6 +1,7 @@
 // Every form of a private page, sent in place: what was typed stays until the library has it. A refusal is told inside
 // the form, a lost connection or an ended session with a way to go on. Then the focus is where the person was.
 import { announce, post, readAnswer, readPage, tell, toast } from './core.js'
+import { clearFaults, tellFault } from './faults.js'
 import { addWays, inWords } from './messages.js'
 
 /** What the next page of this tab brings back: `{ path, y, at }`. */
@@ -19,8 +20,7 @@ addEventListener('submit', (event) => {
 /** @param {HTMLFormElement} form @param {string} action @param {HTMLElement | null} submitter */
 async function sendHere(form, action, submitter) {
   form.ariaBusy = 'true'
-  form.querySelector('.told')?.remove()
-  for (const field of form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid')
+  clearFaults(form)
   try {
     const response = await post(action, new FormData(form, submitter))
     const isData = response.headers.get('content-type')?.startsWith('application/json')
@@ -44,20 +44,9 @@ function refuse(form, submitter, error) {
   const typed = form.querySelector('input:not([type="hidden"], [type="checkbox"]), textarea, select')
   if (!typed || (submitter && !form.contains(submitter))) return tell(error, again)
   const { text, ways } = inWords(error, again)
-  const told = document.createElement('p')
-  told.className = 'error told'
-  told.id = 'told'
-  told.setAttribute('role', 'alert')
-  told.append(text)
-  addWays(told, ways)
   const named = error.field === undefined ? null : form.elements.namedItem(error.field)
   const field = named instanceof HTMLElement && named.getAttribute('type') !== 'hidden' ? named : null
-  if (field) {
-    field.setAttribute('aria-invalid', 'true')
-    field.setAttribute('aria-describedby', told.id)
-    field.after(told)
-    field.focus()
-  } else form.append(told)
+  addWays(tellFault(form, field, text), ways)
 }
 
 /** An answer that is a page: a question, a new key, the form with its fault. @param {Response} response */
@@ -108,22 +97,35 @@ function focusOn(place) {
   place.focus({ preventScroll: true })
 }
 
+/**
+ * What can be taken back is told at the foot of the page, as everywhere.
+ * @returns {string} what the page tells of what was done
+ */
+export function tellDone() {
+  const told = /** @type {HTMLElement | null} */ (document.querySelector('main [role="status"]'))
+  const undo = told?.querySelector('button')
+  const text = [...(told?.childNodes ?? [])].flatMap((node) => (node === undo ? [] : (node.textContent ?? '')))
+  const message = text.join('').trim()
+  if (!told || !undo) return message
+  told.hidden = true
+  toast(message, { undo: () => undo.click() })
+  return ''
+}
+
 /** Where a form has led. What was done is told, also to those who look at a later part of the page. */
 function arrive() {
+  const message = tellDone()
   const kept = sessionStorage.getItem(AFTER)
   if (kept === null) return
   sessionStorage.removeItem(AFTER)
   const { path, y, at } = JSON.parse(kept)
-  const told = document.querySelector('main [role="status"]')
-  const undo = told?.querySelector('button')
-  const text = [...(told?.childNodes ?? [])].flatMap((node) => (node === undo ? [] : (node.textContent ?? '')))
-  const message = text.join('').trim()
+  const told = document.querySelector('main [role="status"]:not([hidden])')
   if (path !== location.pathname || location.hash) return announce(message)
   scrollTo(0, y)
   const control = document.querySelector('main [autofocus]') ?? (at && document.querySelector(at))
   const menu = control?.closest('details:not([open])')
   focusOn((menu ? menu.querySelector('summary') : control) ?? told ?? document.querySelector('main h1'))
   if (!told || told.getBoundingClientRect().top >= 0) announce(message || 'Done.')
-  else toast(message, undo ? { undo: () => undo.click() } : {})
+  else toast(message)
 }
 arrive()

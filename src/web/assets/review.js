@@ -1,5 +1,6 @@
 // The review queue by keyboard: numbers choose, Enter accepts, u takes back. The next frame waits already.
 import { announce, byId, keys, loadPage, on, send, swap, tell } from './core.js'
+import { tellDone } from './forms.js'
 
 const review = () => byId('review')
 const form = () => /** @type {HTMLFormElement | null} */ (document.querySelector('form[data-review]'))
@@ -27,6 +28,7 @@ async function show(url) {
   mark()
   preload()
   review()?.scrollIntoView({ block: 'nearest' })
+  tellDone()
   const told = review()?.querySelector('figcaption')?.textContent
   announce(told ? `Next frame: ${told}` : 'Nothing more waits for a look.')
 }
@@ -53,7 +55,7 @@ function choose(n) {
   if (!row || !radio) return
   radio.checked = true
   const name = row.querySelector('legend')?.firstChild?.textContent?.trim()
-  announce(`${name}: ${radio.value}`)
+  announce(`${name}: ${radio.nextElementSibling?.lastChild?.textContent?.trim()}`)
   current = Math.min(current + 1, open().length - 1)
   mark()
 }

@@ -4,7 +4,6 @@ import { countedThrough, FIGURES } from '../../library/analytics/figures.ts'
 import type { Parameters } from '../../parameters.ts'
 import { dayParameter, toDayRange } from '../../views/analytics.ts'
 import type { Actions } from '../actions.ts'
-import { html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { analyticsView, CHARTS, type Days } from './analytics-view.ts'
 
@@ -17,7 +16,7 @@ const parameters = {
 const TOP = 12
 
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
-export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
+export function addAnalyticsPage(actions: Actions, { db, search }: PageDeps): void {
   actions.page('/operator/analytics', 'operator', { parameters, price: 'heavy' }, async ({ query }) => {
     const range = toDayRange(query)
     const ranged = { ...range, limit: TOP }
@@ -38,6 +37,7 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
     const ids = frame.flatMap(({ key }) => key ?? [])
     const found = ids.length > 0 ? await search.framesByIds(ids) : []
     const frames = new Map(found.map((one) => [one.id, one]))
+    const techniques = new Map((await search.techniques()).map(({ slug, name }) => [slug, name]))
     const body = analyticsView({
       ...range,
       ...days,
@@ -45,15 +45,10 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
       ...series,
       countedThrough: through,
       top: { frame, brand, technique, subject },
+      techniques,
       frames,
     })
-    return {
-      title: 'Analytics',
-      current: 'operator',
-      wide: true,
-      head: html`<link rel="stylesheet" href="${assets.url('analytics.css')}">\n`,
-      body,
-    }
+    return { title: 'Analytics', current: 'operator', wide: true, body }
   })
 }
 

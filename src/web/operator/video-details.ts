@@ -15,13 +15,15 @@ const { filled } = field
 /** As forms send them. */
 export const DetailFields = z.object({ title: filled, author: filled, platform: filled, published_at: filled })
 
-/** The details of a video as its form shows them. */
-const shownOf = ({ title, author, platform, published_at }: VideoReport) => {
+/** A video as its form shows it. */
+type Shown = Pick<VideoReport, 'id' | 'title' | 'author' | 'platform' | 'published_at'>
+
+const shownOf = ({ title, author, platform, published_at }: Shown) => {
   return { title, author: author ?? '', platform, published_at: published_at?.slice(0, 10) ?? '' }
 }
 
 /** The fields, one set on a page. Without a video they are empty. `titled`: they are those of a single video. */
-export function detailFields({ video, titled = true }: { video?: VideoReport; titled?: boolean }): Html {
+export function detailFields({ video, titled = true }: { video?: Shown; titled?: boolean }): Html {
   const shown = video ? shownOf(video) : { title: '', author: '', platform: '', published_at: '' }
   const input = (name: keyof typeof shown, label: string, more: string) => html`<div class="field">
 <label for="${name}">${label}</label><input id="${name}" name="${name}" value="${shown[name]}"
@@ -33,22 +35,29 @@ ${options(video ? platforms : [['', 'As it is found'], ...platforms], shown.plat
 ${input('published_at', 'Published', ' type="date"')}`
 }
 
-/** On the page of a video: what is said of it, to change. */
-export function detailForm(visitor: Visitor, video: VideoReport): Html {
-  return html`<section><h2>Details</h2>
-<form method="post" action="/web/operator/videos/${video.id}/edit">${formToken(visitor)}
-${hidden('was', JSON.stringify(shownOf(video)))}${detailFields({ video })}
+/**
+ * What is said of a video, to change where the video stands. Without a visitor the page is shared: a script adds the
+ * session's token, and without one the person is asked once more. `back`: the page that follows.
+ */
+export function detailForm(video: Shown, { visitor, back }: { visitor?: Visitor; back: string }): Html {
+  return html`<form method="post" action="/web/operator/videos/${video.id}/edit">${visitor && formToken(visitor)}
+${hidden('back', back)}${hidden('was', JSON.stringify(shownOf(video)))}${detailFields({ video })}
 ${
   video.author !== null &&
   html`<label class="box"><input type="checkbox" name="all" value="1"> Change the brand of all other videos by
 “${video.author}” too, for example where it is spelt in two ways</label>`
 }
-<button class="primary">Keep</button></form></section>`
+<button class="primary">Save</button></form>`
 }
 
 export function addDetailActions(actions: Actions, { db }: PageDeps): void {
   const body = DetailFields.extend({ was: field.json, all: field.flag })
-  const edit = { path: '/web/operator/videos/:id/edit', who: 'operator', price: 'heavy', body } as const
+  const confirm = () => ({
+    title: 'Change the details?',
+    body: html`<p>They change for every reader.</p>`,
+    button: 'Save',
+  })
+  const edit = { path: '/web/operator/videos/:id/edit', who: 'operator', price: 'heavy', body, confirm } as const
   actions.action(edit, async ({ visitor, body: { was, all, ...fields }, param }) => {
     // Only what this person changed: what another one changed meanwhile stays.
     const shown = new Map(Object.entries(Object(was)))
@@ -58,6 +67,6 @@ export function addDetailActions(actions: Actions, { db }: PageDeps): void {
     const accountId = visitor.account.id
     const { id } = await editVideo(db, { id: param('id'), accountId, details })
     if (all && into) await mergeBrands(db, { from, into, accountId })
-    return { json: { id }, to: `/operator/videos/${id}?kept=1` }
+    return { json: { id }, to: `/operator/videos/${id}?saved=1` }
   })
 }

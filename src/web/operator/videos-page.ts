@@ -44,7 +44,7 @@ const parameters = {
 
 const ofVideo = {
   known: { schema: z.literal('1'), description: 'Told: the library had the file that was sent.' },
-  kept: { schema: z.literal('1'), description: 'Told: its details were kept.' },
+  saved: { schema: z.literal('1'), description: 'Told: its details were saved.' },
 } as const satisfies Parameters
 
 /** `/operator`, `/operator/videos/{id}`, and what operators do with one video or many. */
@@ -87,7 +87,7 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
   const lines = progress ? describeProgress(status, config.vision?.budgetPerDay) : []
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
-(<code>${problem.code}</code>, ${ago(problem.since)}) ${lines.join(' ')}</p>`
+(${ago(problem.since)}) ${lines.join(' ')}</p>`
   if (lines.length > 0) return html`<p class="hint">${lines.join(' ')}</p>`
   if (config.vision) return false
   const { rows } = await db.execute<{ all: number; left: number }>(

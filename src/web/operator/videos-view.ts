@@ -12,6 +12,7 @@ import {
   safeUrl,
   thousands,
   trusted,
+  valueLabel,
 } from '../html.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 import { detailFields, detailForm } from './video-details.ts'
@@ -108,14 +109,14 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
   return html`<section class="add" id="add" aria-labelledby="add-heading">
 <h2 id="add-heading" class="visually-hidden">Add videos</h2>
 <form method="post" action="/web/videos/check">${formToken(visitor)}
-  <label for="addresses">Addresses, one a line</label>
+  <label for="addresses">Video links, one per line</label>
   <textarea id="addresses" name="addresses" rows="3" required spellcheck="false"
     placeholder="https://www.youtube.com/watch?v=…"></textarea>
   <button class="primary">Check</button> <span class="hint">You see what is new before anything is queued.</span>
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
   data-max="${maxUploadBytes}">${formToken(visitor)}
-  <details><summary>Say its title, brand, platform and date</summary>${detailFields({})}</details>
+  <details><summary>Add title, brand, platform and date</summary>${detailFields({})}</details>
   <label class="dropzone" for="file">Drop video files here, or choose them
     <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
     <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
@@ -129,14 +130,14 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
 export function videoPage(
   visitor: Visitor,
   video: VideoReport,
-  given: { picture: string | undefined; told: { known?: string; kept?: string } },
+  given: { picture: string | undefined; told: { known?: string; saved?: string } },
 ): Html {
   const { picture, told } = given
   const { title, status, detector, annotator, attempts, backfill, reannotating } = video
   const isUnderWay = SHOWN.working.some((one) => one === status) || reannotating > 0
   return html`${operatorHead('videos', title)}
 ${told.known && html`<p class="notice" role="status">The library has this file already, with the details below.</p>`}
-${told.kept && html`<p class="notice done" role="status">Kept.</p>`}
+${told.saved && html`<p class="notice done" role="status">Saved.</p>`}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
 <th scope="col">State</th><th scope="col">Frames</th>
@@ -147,7 +148,7 @@ ${told.kept && html`<p class="notice done" role="status">Kept.</p>`}
 <dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
 ${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
 ${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></div>
-${detailForm(visitor, video)}
+<section><h2>Details</h2>${detailForm(video, { visitor, back: `/operator/videos/${video.id}?saved=1` })}</section>
 <p><a href="/operator">All videos</a></p>`
 }
 
@@ -169,7 +170,7 @@ descriptions too.
 <strong>${capitalized(what)} cannot be brought back.</strong> The source can be added again.</p>
 ${people}
 ${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete for good</button>`)}
-<p><a href="/operator">Change nothing</a></p></section>`
+<p><a href="/operator">Cancel</a></p></section>`
 }
 
 export interface AgainChoice {
@@ -192,7 +193,7 @@ export function reannotatePage(
 ${locked}
 ${choice(visitor, ids, 'fresh', `Frames that it has not described: ${thousands(fresh.frames)}`, fresh)}
 ${choice(visitor, ids, 'all', `All frames: ${thousands(all.frames)}`, all)}
-<p><a href="/operator">Change nothing</a></p></section>`
+<p><a href="/operator">Cancel</a></p></section>`
 }
 
 function choice(visitor: Visitor, ids: readonly string[], which: string, label: string, choice: AgainChoice): Html {
@@ -244,7 +245,7 @@ function videoRow(video: VideoReport, picture: string | undefined): Html {
   }</td>
 <th scope="row"><a href="/operator/videos/${id}">${title}</a>
   <span class="hint">${author && html`${author} · `}${
-    source ? html`<a href="${source}" rel="noreferrer">${platform}</a>` : 'file'
+    source ? html`<a href="${source}" rel="noreferrer">${valueLabel(platform)}</a>` : 'file'
   } · ${ago(added_at)}</span></th>
 <td data-live="state">${stateOf(video)}</td>
 <td data-live="frames">${framesOf(video)}</td>
@@ -255,9 +256,9 @@ function videoRow(video: VideoReport, picture: string | undefined): Html {
 function stateOf(video: VideoReport): Html {
   const { status, failure } = video
   const stage = video.stages.find((one) => one.stage === status)
-  return html`<span class="badge ${status}">${status}</span>
+  return html`<span class="badge ${status}">${capitalized(status)}</span>
 ${stage && progressOf(stage)}
-${failure && html`<p class="reason">${failure.message} <code>${failure.code}</code></p>`}
+${failure && html`<p class="reason">${failure.message}</p>`}
 ${status === 'queued' && video.attempts > 0 && html`<span class="hint">attempt ${video.attempts + 1}</span>`}`
 }
 
@@ -302,7 +303,7 @@ function stageTable({ stages }: VideoReport): Html {
 function stageRow({ stage, started_at, finished_at, done, total, rate_per_sec }: Stage): Html {
   const end = finished_at === null ? Date.now() : Date.parse(finished_at)
   const took = span((end - Date.parse(started_at)) / 1_000)
-  return html`<tr><th scope="row">${stage}</th><td>${done}${total !== null && ` of ${total}`}</td>
+  return html`<tr><th scope="row">${capitalized(stage)}</th><td>${done}${total !== null && ` of ${total}`}</td>
 <td>${took}${finished_at === null && trusted(', running')}</td>
 <td>${rate_per_sec !== null && rateOf(rate_per_sec)}</td></tr>`
 }

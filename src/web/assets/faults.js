@@ -1,0 +1,47 @@
+// What is wrong with a field is told beside it, in the page's own way: browsers' bubbles leave at once.
+
+/** @param {HTMLFormElement | null} form */
+export function clearFaults(form) {
+  form?.querySelector('.told')?.remove()
+  for (const field of form?.querySelectorAll('[aria-invalid]') ?? []) field.removeAttribute('aria-invalid')
+}
+
+/**
+ * Tells a fault behind a field, or at the end of its form.
+ * @param {HTMLFormElement} form
+ * @param {Element | null} field
+ * @param {string} text
+ * @returns {HTMLElement} what is told
+ */
+export function tellFault(form, field, text) {
+  clearFaults(form)
+  const told = document.createElement('p')
+  told.className = 'error told'
+  told.id = 'told'
+  told.setAttribute('role', 'alert')
+  told.append(text)
+  if (!(field instanceof HTMLElement)) {
+    form.append(told)
+    return told
+  }
+  field.setAttribute('aria-invalid', 'true')
+  field.setAttribute('aria-describedby', told.id)
+  field.after(told)
+  field.focus()
+  return told
+}
+
+addEventListener(
+  'invalid',
+  (event) => {
+    const field = /** @type {HTMLInputElement} */ (event.target)
+    event.preventDefault()
+    // Each field is told of in turn: the first is the one to mend.
+    if (!field.form || field !== field.form.querySelector('input:invalid, select:invalid, textarea:invalid')) return
+    tellFault(field.form, field, field.validity.valueMissing ? 'Fill this in.' : field.validationMessage)
+  },
+  { capture: true },
+)
+addEventListener('input', ({ target }) => {
+  if (target instanceof HTMLElement && target.ariaInvalid === 'true') clearFaults(target.closest('form'))
+})

@@ -1,0 +1,58 @@
+// The page of a film: its line marks the second that is pointed at, and a player jumps to it.
+import { byId, on } from './core.js'
+
+const line = /** @type {HTMLElement | null} */ (document.querySelector('.film-line'))
+const player = byId('player')
+const cards = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.storyboard [data-second]'))]
+const length = Number(line?.dataset.length)
+
+const mark = document.createElement('output')
+mark.ariaHidden = 'true'
+mark.hidden = true
+line?.append(mark)
+
+/** @param {number} second */
+function show(second) {
+  const whole = Math.floor(second)
+  mark.textContent = `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
+  mark.style.insetInlineStart = `${(100 * second) / length}%`
+  mark.hidden = false
+}
+/** @param {MouseEvent} event */
+function secondAt({ clientX }) {
+  const { left, width } = /** @type {HTMLElement} */ (line).getBoundingClientRect()
+  return Math.min(1, Math.max(0, (clientX - left) / width)) * length
+}
+line?.addEventListener('pointermove', (event) => show(secondAt(event)))
+line?.addEventListener('pointerleave', () => {
+  mark.hidden = true
+})
+for (const type of ['pointerover', 'focusin'])
+  on(type, '.storyboard [data-second]', (_event, card) => show(Number(card.dataset.second)))
+
+// To the frame of a second; with a player that is open, to the second itself.
+line?.addEventListener('click', (event) => {
+  const second = secondAt(event)
+  if (player && !player.hidden) return play(second)
+  const card = cards.findLast(({ dataset }) => Number(dataset.second) <= second) ?? cards[0]
+  card?.scrollIntoView({ block: 'center' })
+  card?.querySelector('a')?.focus({ preventScroll: true })
+})
+
+/** @param {number} second */
+function play(second) {
+  if (!player) return
+  const frame = document.createElement('iframe')
+  frame.src = String(player.dataset.embed).replace('{second}', String(Math.floor(second)))
+  frame.title = 'Player'
+  frame.allow = 'autoplay; encrypted-media; fullscreen; picture-in-picture'
+  // YouTube refuses a page that does not say where it is.
+  frame.referrerPolicy = 'strict-origin-when-cross-origin'
+  player.hidden = false
+  player.replaceChildren(frame)
+  player.scrollIntoView({ block: 'nearest' })
+}
+on('click', '[data-play]', (event, link) => {
+  event.preventDefault()
+  play(Number(link.dataset.play))
+})

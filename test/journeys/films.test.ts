@@ -1,0 +1,179 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { deepLink } from '../../src/video/source/source.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedFilm } from '../support/film.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const OPERATOR = 'films@example.org'
+const EVIL =
+  '<img src=x onerror=alert(1)> "&" \u202e a title with aVeryLongWordWithoutAnySpaceThatNobodyWouldBreakByHand'
+
+describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let page: Page
+  let url: string
+  /** Their sources: YouTube, Vimeo, a file; the others have none. */
+  let films: string[]
+  beforeAll(async () => {
+    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
+      .webp()
+      .toBuffer()
+    service = await openService({
+      pages: true,
+      workerOptions: { roles: ['events'] },
+      overrides: { readImage: async () => image },
+    })
+    const { db } = service.stores
+    films = []
+    for (const [n, seed] of [
+      { title: EVIL, author: EVIL, platform: 'youtube', sourceUrl: 'https://www.youtube.com/watch?v=aaaaaaaaaaa' },
+      { title: 'On Vimeo', platform: 'vimeo', sourceUrl: 'https://vimeo.com/123456' },
+      { title: 'A file', sourceUrl: 'https://example.org/film.mp4' },
+      ...Array.from({ length: 4 }, (_, more) => ({ title: `Film ${more}` })),
+    ].entries()) {
+      const shots = Array.from({ length: 6 }, (_, shot) => 1 + ((shot + n) % 4))
+      const frames = Array.from({ length: 6 }, (_, tSec) => ({ tSec: 2 * tSec + 0.5, subject: 'text-card' as const }))
+      films.push(await seedFilm(db, { ...(seed as { title: string }), shots, frames, picture: { held_share: n / 10 } }))
+    }
+    await ensureAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
+    await rebuildSearch({ db, deepLink })
+    await service.drain()
+    url = service.config.publicUrl
+    browser = await openBrowser(url)
+    page = await browser.open()
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const fits = (one: Page) =>
+    one.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)
+
+  test('a film is a storyboard first, at every width and in both schemes, and how it is built is folded', async () => {
+    for (const width of [390, 1280, 1920])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.emulateMedia({ colorScheme })
+        await page.goto(`${url}/videos/${films[0]}`)
+        await page.getByRole('heading', { level: 1, name: 'aVeryLongWord' }).waitFor()
+        const first = (await page.locator('.storyboard .card-link').first().boundingBox())!
+        expect([width, first.y < 900]).toEqual([width, true])
+        expect(await page.getByText('Among the films of the library').isVisible()).toBe(false)
+        expect([width, await fits(page)]).toEqual([width, true])
+        await expectAccessible(page, colorScheme === 'dark' ? 'color-contrast' : undefined)
+        await page.getByText('How it is built').click()
+        await page.getByText('Among the films of the library').waitFor()
+        expect([width, await fits(page)]).toEqual([width, true])
+        await expectAccessible(page, colorScheme === 'dark' ? 'color-contrast' : undefined)
+      }
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1280, height: 900 })
+    expect(browser.faults).toEqual([])
+  })
+
+  test('the line marks the second that is pointed at, and leads to its frame', async () => {
+    await page.goto(`${url}/videos/${films[2]}`)
+    const line = page.locator('.film-line')
+    const { x, y, width, height } = (await line.boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2)
+    const marked = await line.locator('output').textContent()
+    expect(marked).toMatch(/^0:0[5-9]$/)
+    await page.locator('.storyboard li').last().hover()
+    expect(await line.locator('output').textContent()).toBe('0:10')
+    await page.mouse.click((await line.boundingBox())!.x + 2, (await line.boundingBox())!.y + 4)
+    const focused = await page.evaluate(() => document.activeElement?.closest('[data-second]')?.getAttribute('id'))
+    expect(focused).toBe(await page.locator('.storyboard li').first().getAttribute('id'))
+  })
+
+  test('a player of another host loads only after a click, and jumps to the second of a frame', async () => {
+    const hosts = 'frame-src https://www.youtube-nocookie.com https://player.vimeo.com'
+    const policyOf = async (path: string) => (await fetch(url + path)).headers.get('content-security-policy')!
+    expect(await policyOf(`/videos/${films[0]}`)).toContain(`${hosts};`)
+    for (const path of ['/', '/films', '/docs']) expect(await policyOf(path)).not.toContain('frame-src')
+    for (const [film, address] of [
+      [films[0], 'https://www.youtube-nocookie.com/embed/aaaaaaaaaaa?autoplay=1&rel=0&start=4'],
+      [films[1], 'https://player.vimeo.com/video/123456?autoplay=1&dnt=1#t=4s'],
+    ] as const) {
+      const one = await browser.open()
+      const asked: { url: string; referer: string | undefined }[] = []
+      await one.route(/^https:/, (route) => {
+        asked.push({ url: route.request().url(), referer: route.request().headers().referer })
+        return route.fulfill({ contentType: 'text/html', body: 'A player' })
+      })
+      await one.goto(`${url}/videos/${film}`)
+      await one.waitForLoadState('networkidle')
+      expect(asked).toEqual([])
+      await one.getByRole('link', { name: 'Play from 0:04' }).click()
+      await one.frameLocator('#player iframe').getByText('A player').waitFor()
+      // Its own referrer policy tells where the page is, and nothing of its path.
+      expect(asked).toEqual([{ url: address.split('#')[0], referer: `${url}/` }])
+      expect(await one.locator('#player iframe').getAttribute('src')).toBe(address)
+      await one.locator('.film-line').click({ position: { x: 1, y: 4 } })
+      await one.locator('#player iframe[src*="start=0"], #player iframe[src*="t=0s"]').waitFor()
+      await one.context().close()
+    }
+    browser.faults.splice(
+      0,
+      browser.faults.length,
+      ...browser.faults.filter((one) => !one.startsWith('request to https')),
+    )
+    await page.goto(`${url}/videos/${films[2]}`)
+    expect(await page.locator('[data-play], #player').count()).toBe(0)
+    await page.getByRole('link', { name: 'Watch at the source' }).waitFor()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('films are posters that are sorted by a click, and two to six of them are compared', async () => {
+    await page.goto(`${url}/films`)
+    await page.getByRole('link', { name: 'Stillest' }).click()
+    await page.locator('.lists [aria-current]', { hasText: 'Stillest' }).waitFor()
+    expect(await page.locator('.tiles .label').first().textContent()).toBe('Film 3')
+    expect(await page.getByText(/ 0:\d\d · a shot every [\d.]+ s · 60 % still$/).count()).toBe(1)
+    await expectAccessible(page)
+    const boxes = page.getByRole('checkbox')
+    const button = page.getByRole('button', { name: 'Compare' })
+    expect(await button.isVisible()).toBe(false)
+    const states: boolean[] = []
+    for (let n = 0; n < 7; n++) {
+      await boxes.nth(n).check()
+      states.push(await button.isEnabled())
+    }
+    expect(states).toEqual([false, true, true, true, true, true, false])
+    await page.getByText('7 chosen. Choose two to six.').waitFor()
+    await boxes.nth(0).uncheck()
+    await expectAccessible(page)
+    await button.click()
+    await page.getByRole('heading', { name: 'What differs most' }).waitFor()
+    expect(await page.locator('.film-line').count()).toBe(6)
+    expect(await fits(page)).toBe(true)
+    await page.goBack()
+    await page.getByText('6 chosen').waitFor()
+    expect(await button.isEnabled()).toBe(true)
+    expect(browser.faults).toEqual([])
+  })
+
+  test.each([true, false])('an operator edits a video where it stands (script: %s)', async (javaScriptEnabled) => {
+    const { db } = service.stores
+    const one = await browser.open({ javaScriptEnabled })
+    await signIn(one, db, url, OPERATOR)
+    await one.goto(`${url}/videos/${films[4]}`)
+    await one.getByText('Edit', { exact: true }).click()
+    if (javaScriptEnabled) await expectAccessible(one)
+    const title = `Renamed ${javaScriptEnabled}`
+    await one.getByLabel('Title', { exact: true }).fill(title)
+    await one.getByRole('button', { name: 'Save' }).click()
+    if (!javaScriptEnabled) await one.getByRole('button', { name: 'Save' }).click()
+    await one.getByText('Saved.').first().waitFor()
+    expect(new URL(one.url()).pathname).toBe(`/videos/${films[4]}`)
+    await service.drain()
+    await expect.poll(async () => (await service.get(`/api/videos/${films[4]}`)).json.video.title).toBe(title)
+    expect(await (await fetch(`${url}/videos/${films[4]}`)).text()).not.toContain('/web/operator/videos')
+    await one.context().close()
+  })
+})
