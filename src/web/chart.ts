@@ -7,7 +7,7 @@ import { type Html, html } from './html.ts'
 
 /** The size of all drawings, which stretch with the page. */
 export const WIDE = 1000
-export const HIGH = 100
+const HIGH = 100
 
 export const fixed = (value: number): string => String(Math.round(value * 100) / 100)
 

@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express'
-import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
@@ -9,7 +8,6 @@ import {
   createSignInCode,
   endAllSessions,
   endSession,
-  findSession,
   LINK_SEC,
   redeemSignInCode,
 } from '../library/accounts/sessions.ts'
@@ -46,10 +44,14 @@ export function signInRouter(deps: PageDeps): Routes {
   const paid = priced(limits)
 
   router.get('/sign-in', paid, async (req, res) => {
-    const to = ownPath(req.query.to)
-    if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/keys')
+    const to = req.query.to === 'here' ? cameFrom(req, publicUrl) : ownPath(req.query.to)
+    if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/')
     if (to !== undefined) setWayBack(res, to)
-    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps), reads: deps.config.reads }) })
+    send(deps, res, {
+      title: 'Sign in',
+      body: signInForm({ by: deliveryOf(deps), reads: deps.config.reads }),
+      modules: ['faults.js'],
+    })
   })
   router.post('/web/sign-in', paid, ours, formBody, (req, res) => askForLink(deps, req, res))
 
@@ -134,12 +136,13 @@ async function confirm(deps: PageDeps, cookie: SessionCookie, req: Request, res:
   const previous = cookie.read(req)
   if (previous) await endSession(db, previous)
   cookie.set(res, session.token)
-  redirect(res, takeWayBack(req, res) ?? (await homeOf(db, session.token)))
+  redirect(res, takeWayBack(req, res) ?? '/')
 }
 
-/** Where a sign-in leads that no page asked for. */
-async function homeOf(db: Db, token: string): Promise<string> {
-  return (await findSession(db, token))?.account.role === 'operator' ? '/operator' : '/keys'
+/** The page of ours whose link led here. */
+function cameFrom(req: Request, publicUrl: string): string | undefined {
+  const from = req.headers.referer ?? ''
+  return from.startsWith(`${publicUrl}/`) ? ownPath(from.slice(publicUrl.length)) : undefined
 }
 
 /** The page that asked for this sign-in. Only a path of ours is ever followed. */

@@ -59,6 +59,7 @@ function videoPage(data: VideoData): Html {
   const { author } = video
   const source = safeUrl(video.source_url)
   const player = source === null ? undefined : playerOf(source)
+  const playAt = (second: number) => player && deepLink(video.platform, source, second)
   const facts = [
     author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `,
     `${valueLabel(video.platform)} · ${clock(length)}`,
@@ -73,7 +74,7 @@ ${viewer === 'operator' && editor(video)}
 ${filmStrip(frames, length)}
 ${player && html`<div id="player" data-embed="${player.embed}" hidden></div>`}
 ${filmLine(build, frames, length)}
-<section aria-label="Storyboard">${storyboard(frames, (second) => player && deepLink(video.platform, source, second))}</section>
+<section aria-label="Storyboard">${storyboard(frames, playAt)}</section>
 ${techniquesUsed(frames, vocabulary)}
 ${similarPanel(video.id, similar, videos)}
 <details class="build"><summary>How it is built</summary>

@@ -136,8 +136,8 @@ describe('sign-in', () => {
   })
 
   test('whoever opens a private page comes back to it after the sign-in, and never to another site', async () => {
-    const back = async (path: string) => {
-      const asked = await api.call(path)
+    const back = async (path: string, headers: Record<string, string> = {}) => {
+      const asked = await api.call(path, { headers })
       const kept = asked.headers.get('set-cookie')?.split(';')[0]
       const { code } = (await createSignInCode(api.db, { email: 'back@example.org', newPlan: 'free' }))!
       const cookie: Record<string, string> = kept === undefined ? {} : { cookie: kept }
@@ -145,6 +145,15 @@ describe('sign-in', () => {
     }
     expect(await back('/boards?after=x')).toBe('/boards?after=x')
     expect(await back(`/sign-in?to=${encodeURIComponent('/frames/abc-1')}`)).toBe('/frames/abc-1')
+    // The button of a page leads back to that page, wherever else it was followed from to the wall.
+    const own = api.url
+    for (const [referer, to] of [
+      [`${own}/frames/abc-1?x=y`, '/frames/abc-1?x=y'],
+      [`${own}//evil.example`, '/'],
+      [`${own}.evil.example/boards`, '/'],
+      ['https://evil.example/boards', '/'],
+    ] as const)
+      expect([referer, await back('/sign-in?to=here', { referer })]).toEqual([referer, to])
     for (const to of [
       '//evil.example',
       '/\\evil.example',
@@ -152,10 +161,10 @@ describe('sign-in', () => {
       '/a\nb',
       '/%0d%0aSet-Cookie:x=y\r\n',
     ])
-      expect([to, await back(`/sign-in?to=${encodeURIComponent(to)}`)]).toEqual([to, '/keys'])
+      expect([to, await back(`/sign-in?to=${encodeURIComponent(to)}`)]).toEqual([to, '/'])
     const forged = { cookie: 'back=%2F%2Fevil.example' }
     const { code } = (await createSignInCode(api.db, { email: 'back@example.org', newPlan: 'free' }))!
-    expect((await api.call('/web/sign-in/confirm', form({ code }, forged))).headers.get('location')).toBe('/keys')
+    expect((await api.call('/web/sign-in/confirm', form({ code }, forged))).headers.get('location')).toBe('/')
   })
 
   test('shared pages tell nothing of their reader but the kind, and nobody else’s cache keeps a reader’s', async () => {

@@ -119,14 +119,14 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
   test('after an action the page and the focus are where they were, and what was done is told', async () => {
     await page.goto(url('/operator/accounts'))
     const who = 'member3@example.org'
-    const button = page.getByRole('button', { name: `Set the plan of ${who}` })
+    const button = page.getByRole('button', { name: `Save the plan of ${who}` })
     const plan = page.getByLabel(`Plan of ${who}`, { exact: true })
     await plan.selectOption('pro')
     await button.focus()
     const top = await page.evaluate(() => scrollY)
     expect(top).toBeGreaterThan(0)
     await Promise.all([page.waitForEvent('load'), button.press('Enter')])
-    await expect.poll(focused).toBe(`Set the plan of ${who}`)
+    await expect.poll(focused).toBe(`Save the plan of ${who}`)
     expect(await page.evaluate(() => scrollY)).toBe(top)
     expect(await plan.inputValue()).toBe('pro')
     await page.locator('#live').getByText('Done.').waitFor()

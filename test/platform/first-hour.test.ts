@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)(`the first hour${why ? ` (skipped: ${why})` :
     rmSync(folder, { recursive: true, force: true })
   }, 600_000)
 
-  test('starts, and the printed link opens the console', async () => {
+  test('starts, and the printed link opens the wall to its operator', async () => {
     const { passwords, start } = startCommands()
     await sh(passwords)
     const { port } = new URL(url)
@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)(`the first hour${why ? ` (skipped: ${why})` :
       `API_PORTS=127.0.0.1:${port}\nPUBLIC_URL=${url}\nIPV6_SUBNET=${ownSubnet()}\nRATE_LIMIT_SCALE=100\n`,
     )
     const operator = await signedIn(await sh(start))
-    expect(new URL(operator.url()).pathname).toBe('/operator')
+    expect(new URL(operator.url()).pathname).toBe('/')
 
     await operator.goto(`${url}/operator/accounts`)
     await operator.getByLabel('Invite').fill('ana@example.com')

@@ -15,7 +15,7 @@ const LISTED = CHOSEN.filter(isListed)
 export const REVIEWED: readonly Annotated[] = [...LISTED, 'technique']
 
 /** A position in the queue, for the next page. */
-export interface ReviewPlace {
+export type ReviewPlace = {
   /** 0 for a frame with a value outside the lists or the vocabulary, else 1. */
   rank: number
   /** The lowest certainty of a value that no person set, 0–1. It is what the annotator stated. */
@@ -25,6 +25,9 @@ export interface ReviewPlace {
 
 export interface ReviewFrame {
   place: ReviewPlace
+  /** It is the `n`th of the queue, which holds so many. */
+  n: number
+  total: number
   row: FrameRow
   /** Techniques outside the vocabulary that annotators proposed for it. */
   proposed: string[]
@@ -57,7 +60,7 @@ export async function nextToReview(
   const behind = after
     ? sql`where (rank, confidence, id) > (${after.rank}::int, ${after.confidence}::float8, ${after.id})`
     : sql``
-  const { rows } = await db.execute<{ id: string; rank: number; confidence: number; proposed: string[] | null }>(sql`
+  const { rows } = await db.execute<ReviewPlace & { n: number; total: number; proposed: string[] | null }>(sql`
     with recent as (select id from videos where first_ready_at is not null order by added_at desc, id
                      limit ${VIDEOS_RANKED}),
       seen as (
@@ -72,22 +75,21 @@ export async function nextToReview(
            and (r.at is null or exists (select from annotations a where a.frame_id = f.id and a.created_at > r.at))),
       ranked as (
         select id, case when proposed is not null or least < 0 then 0 else 1 end as rank,
-               greatest(least, 0) as confidence, proposed
-          from seen where least is not null or proposed is not null)
-    select id, rank, coalesce(confidence, 0) as confidence, proposed from ranked ${behind}
-     order by rank, confidence, id limit ${limit}`)
-  const found = await rowsOf(
-    db,
-    rows.map(({ id }) => id),
-  )
-  return rows.flatMap(({ proposed, ...place }) => {
+               coalesce(greatest(least, 0), 0) as confidence, proposed
+          from seen where least is not null or proposed is not null),
+      numbered as (select *, row_number() over (order by rank, confidence, id)::int as n, count(*) over ()::int as total
+                     from ranked)
+    select * from numbered ${behind} order by n limit ${limit}`)
+  const ids = rows.map(({ id }) => id)
+  const found = await rowsOf(db, ids)
+  return rows.flatMap(({ proposed, n, total, ...place }) => {
     const row = found.get(place.id)
-    return row ? [{ place, row, proposed: proposed ?? [] }] : []
+    return row ? [{ place, n, total, row, proposed: proposed ?? [] }] : []
   })
 }
 
 /** One frame, whether or not it is in the queue. @throws AppError not_found */
-export async function frameToReview(db: Db, id: string): Promise<Omit<ReviewFrame, 'place'>> {
+export async function frameToReview(db: Db, id: string): Promise<Pick<ReviewFrame, 'row' | 'proposed'>> {
   const row = isId(id) ? (await rowsOf(db, [id])).get(id) : undefined
   if (!row) throw notFound('frame')
   const { rows } = await db.execute<{ slug: string }>(sql`

@@ -224,8 +224,6 @@ export interface TechniqueUsage {
   corrected: number
   /** Some of its frames, the best-described first. */
   frameIds: string[]
-  /** Old slugs that lead to it. */
-  oldSlugs: string[]
 }
 
 type UsageCounts = Pick<TechniqueUsage, 'frames' | 'videos' | 'corrected' | 'frameIds'>
@@ -235,7 +233,7 @@ const PICTURES = 6
 /** Every technique, or one, retired ones last, by its number of frames. */
 export async function listTechniqueUsage(db: Db, slug?: string): Promise<TechniqueUsage[]> {
   const asked = slug === undefined ? sql`technique is not null` : sql`technique = ${slug}`
-  const { bySlug, redirects } = await loadVocabulary(db)
+  const { bySlug } = await loadVocabulary(db)
   const { rows } = await db.execute<{ slug: string } & UsageCounts>(sql`
     select technique as slug, count(*)::int as frames, count(distinct video_id)::int as videos,
            (count(*) filter (where technique_provenance->>'source' = 'person'))::int as corrected,
@@ -245,12 +243,7 @@ export async function listTechniqueUsage(db: Db, slug?: string): Promise<Techniq
   return [...bySlug.values()]
     .filter((technique) => slug === undefined || technique.slug === slug)
     .map((technique) => {
-      const aliases = new Set(technique.aliases)
-      return {
-        technique,
-        ...(used.get(technique.slug) ?? { frames: 0, videos: 0, corrected: 0, frameIds: [] }),
-        oldSlugs: [...redirects].filter(([old, to]) => to === technique.slug && !aliases.has(old)).map(([old]) => old),
-      }
+      return { technique, ...(used.get(technique.slug) ?? { frames: 0, videos: 0, corrected: 0, frameIds: [] }) }
     })
     .sort(
       (a, b) => Number(a.technique.retiredAt !== null) - Number(b.technique.retiredAt !== null) || b.frames - a.frames,

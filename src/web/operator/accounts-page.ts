@@ -134,7 +134,7 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 <label for="invite">Invite</label>
 <input id="invite" name="email" type="email" required autocomplete="off" placeholder="ann@example.org">
 <button class="primary">Invite</button></form>
-<form class="inline" action="/operator/accounts" role="search"><label for="q">Address</label>
+<form class="inline" action="/operator/accounts" role="search"><label for="q">E-mail</label>
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
@@ -143,7 +143,7 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 ${numberedPages(page, Math.ceil(total / PAGE), link)}
 <form class="inline" method="post" action="/web/shares/end">${formToken(visitor)}
 <label for="link">Share link</label>
-<input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End it</button></form>`
+<input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End this link</button></form>`
 }
 
 /** `here`: the list as it is shown, which its forms lead back to. */
@@ -157,7 +157,7 @@ ${hidden('back', here)}
     PLANS.map((one) => [one, one]),
     plan,
   )}</select>
-<button class="quiet" aria-label="Set the plan of ${email}">Set</button></form></td>
+<button class="quiet" aria-label="Save the plan of ${email}">Save</button></form></td>
 <td>${counted(keys, 'key')}<span class="hint">${last_used_at === null ? 'never used' : html`used ${ago(last_used_at)}`}
 </span></td>
 <td>${counted(saves, 'save')}<span class="hint">${counted(boards, 'board')}</span></td>

@@ -35,20 +35,20 @@ function addAddressActions(actions: Actions, { db, ytdlp }: PageDeps): void {
 
 function checkedPage(visitor: Visitor, checked: readonly CheckedAddress[]): Html {
   const fresh = checked.filter(({ outcome }) => outcome === 'new')
-  return html`<h1>Add videos</h1>
-<p class="lead">${counted(fresh.length, 'address is new', 'addresses are new')}, of ${checked.length}.</p>
+  return html`<header class="entity"><h1>Add videos</h1>
+<p class="lead">${counted(fresh.length, 'link is new', 'links are new')}, of ${checked.length}.</p></header>
 ${
   fresh.length > 0 &&
   html`<form method="post" action="/web/videos">${formToken(visitor)}
   ${hidden('addresses', fresh.map(({ given }) => given).join('\n'))}
-  <details><summary>Say ${fresh.length === 1 ? 'its title, ' : 'their '}brand, platform and date</summary>
+  <details><summary>Add ${fresh.length === 1 && 'title, '}brand, platform and date</summary>
   ${detailFields({ titled: fresh.length === 1 })}</details>
   <label class="box"><input type="checkbox" name="backfill" value="1"> Behind all other work</label>
   <button class="primary">Queue ${counted(fresh.length, 'video')}</button>
 </form>`
 }
 <div class="scroll"><table>
-<thead><tr><th scope="col">Address</th><th scope="col">What happens</th></tr></thead>
+<thead><tr><th scope="col">Link</th><th scope="col">What happens</th></tr></thead>
 <tbody>${checked.map((one) => html`<tr><td class="address">${one.given}</td><td>${outcomeOf(one)}</td></tr>`)}</tbody>
 </table></div>
 <p><a href="/operator">Back to the videos</a></p>`

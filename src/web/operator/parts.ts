@@ -13,14 +13,14 @@ const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[]
   ['system', '/operator/system', 'System'],
 ]
 
-/** The heading of an operator's page, with the way to the others. */
+/** The top of an operator's page, with the way to the others. */
 export function operatorHead(tab: OperatorTab, title: string): Html {
   const links = TABS.map(
     ([id, href, label]) =>
       html`<li><a href="${href}"${id === tab && trusted(' aria-current="page"')}>${label}</a></li>`,
   )
-  return html`<nav class="tabs" aria-label="Operator"><ul>${links}</ul></nav>
-<h1>${title}</h1>`
+  return html`<header class="entity"><h1>${title}</h1>
+<nav class="tabs" aria-label="Operator"><ul>${links}</ul></nav></header>`
 }
 
 /** `2 min`, `3 h`: a rough span, in words that stay right for a while. */

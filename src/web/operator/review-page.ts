@@ -19,7 +19,7 @@ import type { Parameters } from '../../parameters.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { clock, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
+import { clock, counted, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
 
@@ -28,6 +28,7 @@ const JUDGED = z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{0,120}$/)
 const parameters = {
   after: { schema: z.string().regex(PLACE), description: 'The place in the queue that was seen last.' },
   at: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}$/), description: 'A frame to look at before the queue goes on.' },
+  done: { schema: z.coerce.number().int().min(0).max(1_000_000), description: 'How many were accepted before.' },
   undo: { schema: JUDGED, description: 'What can be taken back.' },
   taken: { schema: JUDGED, description: 'Told: what somebody else had set before.' },
 } as const satisfies Parameters
@@ -47,20 +48,20 @@ export function addReviewPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
   actions.page('/operator/review', 'operator', { parameters, price: 'heavy' }, async ({ visitor, query }) => {
-    const { after, at, undo, taken } = query
+    const { after, at, undo, taken, done = 0 } = query
     const [queue, others, again] = await Promise.all([
       nextToReview(db, { after: parsePlace(after), limit: 2 }),
       takenBefore(deps, taken),
       at === undefined ? undefined : frameToReview(db, at),
     ])
     // A judgement that was taken back is made again, then the queue goes on where it was.
-    const here = after === undefined ? '/operator/review' : `/operator/review?after=${after}`
+    const here = `/operator/review?done=${done}${after === undefined ? '' : `&after=${after}`}`
     const [first, second] = again ? [again, queue[0]] : queue
-    const place = again ? undefined : queue[0]?.place
-    const nextPath = place ? `/operator/review?after=${placeText(place)}` : here
+    const turn = again ? undefined : queue[0] && { ...queue[0], done }
+    const nextPath = turn ? `/operator/review?done=${done}&after=${placeText(turn.place)}` : here
     const [frame, attributes] = undo?.split(':') ?? []
     const back = frame !== undefined && attributes !== undefined ? { frame, attributes } : undefined
-    const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
+    const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, turn })
     const body = html`${operatorHead('review', 'Review')}
 <div id="review"${second && html` data-next-image="${await imageOf(deps, second.row.id)}"`}>
 ${takenNotice(others)}${form ?? EMPTY}</div>`
@@ -89,7 +90,9 @@ async function takenBefore({ db }: PageDeps, taken: string | undefined): Promise
 }
 
 function takenNotice(others: readonly TakenValue[]): Html | false {
-  const told = others.map(({ attribute, by }) => `${attribute} by ${by ?? 'somebody whose account is gone'}`)
+  const told = others.map(
+    ({ attribute, by }) => `${ATTRIBUTES[attribute].label} by ${by ?? 'somebody whose account is gone'}`,
+  )
   return (
     others.length > 0 &&
     html`<p class="notice" role="status">Set before you, so your values were not taken: ${told.join(', ')}.</p>`
@@ -98,7 +101,7 @@ function takenNotice(others: readonly TakenValue[]): Html | false {
 
 function keptNotice(kept: number, id: string): Html {
   const what =
-    kept === 0 ? 'Nothing was changed.' : `${counted(kept, 'value')} kept. Models do not change what you set.`
+    kept === 0 ? 'Nothing was changed.' : `${counted(kept, 'value')} saved. Models do not change what you set.`
   return html`<p class="notice done" role="status">${what} <a href="/frames/${id}">To the frame</a></p>\n`
 }
 
@@ -106,7 +109,7 @@ const EMPTY = html`<p class="empty">Nothing waits for a look: every frame of the
 <a href="/operator/review">Begin again</a></p>`
 
 /** What is shown of a frame. `proposed`: techniques outside the vocabulary that annotators proposed. */
-async function judgedOf(deps: PageDeps, { row, proposed }: Omit<ReviewFrame, 'place'>) {
+async function judgedOf(deps: PageDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>) {
   const { active: techniques } = await loadVocabulary(deps.db)
   const video = await findVideo(deps.db, row.videoId)
   return { row, proposed, image: await imageOf(deps, row.id), title: video?.title ?? '', techniques }
@@ -122,7 +125,7 @@ const fieldsOf = <Name extends string, F extends z.ZodType>(names: readonly Name
   z.object(Object.fromEntries(names.map((name) => [name, one])) as Record<Name, F>)
 
 const next = field.text.transform((path) =>
-  /^\/operator\/review(?:$|[/?][\w.=/-]+$)/.test(path) ? path : '/operator/review',
+  /^\/operator\/review(?:$|[/?][\w.=&/-]+$)/.test(path) ? path : '/operator/review',
 )
 const Review = fieldsOf(REVIEWED, field.filled).extend({ next })
 const TakeBack = z.object({ next, attributes: field.text })
@@ -142,7 +145,8 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
       ...(locked.length > 0 || taken.length === 0 ? { undo: `${at.frameId}:${locked.join(',')}` } : {}),
       ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
     }
-    return { json: { attributes: locked, taken }, to: telling(next, told) }
+    const one = next.replace(/(?<=[?&]done=)\d+/, (done) => String(Number(done) + 1))
+    return { json: { attributes: locked, taken }, to: telling(one, told) }
   })
 
   actions.action({ path: '/web/review/:id/undo', who: 'operator', body: TakeBack }, async (asked) => {
@@ -174,26 +178,28 @@ interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
   /** The address of this page, and of the one behind it. */
   here: string
   nextPath: string
-  place?: ReviewPlace | undefined
+  /** Its turn in the queue. */
+  turn?: (ReviewFrame & { done: number }) | undefined
   /** Also the texts: for one frame that is corrected on purpose. */
   texts?: boolean
 }
 
 /** One frame, large, with its values as chips. Number keys choose, Enter accepts, `u` takes back. */
 function reviewForm(data: ReviewData): Html {
-  const { row, image, title, visitor, texts = false, nextPath, back, place } = data
+  const { row, image, title, visitor, texts = false, nextPath, back, turn } = data
   const action = texts ? `/web/frames/${row.id}/correct` : `/web/review/${row.id}`
   const at = `${title}, ${clock(row.tMs / 1_000)}`
   return html`${back && undoForm(visitor, back, data.here)}
+${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total}: ${whyOf(turn.place)}</p>`}
 <div class="review">
 <figure><a href="/frames/${row.id}"><img src="${image}" alt="${row.caption ?? at}" width="${row.width}"
-height="${row.height}"></a><figcaption class="hint">${at}${place && html` · ${whyOf(place)}`}</figcaption></figure>
+height="${row.height}"></a><figcaption class="hint">${at}</figcaption></figure>
 <form method="post" action="${action}" data-review>${formToken(visitor)}
 ${hidden('next', nextPath)}
 ${CHOSEN.filter(isListed).map((name) => choices(data, name, ATTRIBUTES[name].values))}
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
-<div class="tools"><button class="primary" data-accept>${texts ? 'Keep' : 'Accept'} <kbd>Enter</kbd></button>
+<div class="tools"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
 ${!texts && html`<a href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
 ${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
 </form></div>`
@@ -216,7 +222,7 @@ function origin(row: FrameRow, name: Annotated): Html {
   if (!provenance) return html`<span class="hint">no answer</span>`
   if (provenance.source === 'person') return html`<span class="hint">set by a person</span>`
   const sure = provenance.confidence !== null && ` ${Math.round(provenance.confidence * 100)} %`
-  const why = value === null && provenance.reason !== undefined && `: ${provenance.reason}`
+  const why = value === null && provenance.reason !== undefined && `: ${valueLabel(provenance.reason)}`
   return html`<span class="hint">${provenance.source}${sure}${why}</span>`
 }
 
@@ -229,7 +235,7 @@ function choices({ row, texts }: ReviewData, name: Annotated, values: readonly s
     (one, n) =>
       html`<label class="value"><input type="radio" name="${name}" value="${one}"${
         one === value && trusted(' checked')
-      }><span>${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${one}</span></label>`,
+      }><span>${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${valueLabel(one)}</span></label>`,
   )}</div></fieldset>`
 }
 
@@ -249,7 +255,7 @@ ${was(row, 'technique', texts)}
   )}</select>
 ${
   proposed.length > 0 &&
-  html`<p class="notice">A model proposed ${proposed.join(', ')}, outside the vocabulary.
+  html`<p class="notice">A model proposed ${proposed.map(valueLabel).join(', ')}, outside the vocabulary.
 <a href="/operator/techniques">Decide</a></p>`
 }</div>`
 }

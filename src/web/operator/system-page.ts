@@ -68,7 +68,7 @@ function queueRow({ queue, waiting, prioritized, delayed, active, failed, paused
 function modelSection(status: AnnotatorStatus, errors: VisionErrors, budgetPerDay: number | undefined): Html {
   const { present, problem, check, last_24_h: day } = status
   return html`<h2>Description of frames</h2>
-${problem && html`<p class="notice">${problem.message} (<code>${problem.code}</code>, ${ago(problem.since)})</p>`}
+${problem && html`<p class="notice">${problem.message} (${ago(problem.since)})</p>`}
 <dl><div><dt>Annotator</dt><dd>${present ?? 'no worker has run here yet'}</dd></div>
 <div><dt>Failed calls, 24 hours</dt><dd>${errors.failed}${
     errors.calls > 0 && ` (${Math.round((errors.failed / errors.calls) * 100)} %)`

@@ -75,7 +75,6 @@ const Texts = z.object({
 const NewTechnique = Texts.extend({ slug: field.filled }).transform(({ slug, ...texts }) => {
   return { ...texts, slug: slug ?? toSlug(texts.name) }
 })
-const Slug = z.object({ slug: field.text })
 const Retire = z.object({ retired: field.choice })
 const Merge = z.object({ into: field.text, sure: field.flag })
 
@@ -84,11 +83,9 @@ const toTechnique = (slug: string) => `/operator/techniques/${slug}`
 function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
   const [add, update] = [operationOf('addTechnique'), operationOf('updateTechnique')]
-  const toSlugGiven = ({ body }: { body: { slug: string } }) => toTechnique(body.slug)
   const toSame = ({ param }: Asked) => toTechnique(param('slug'))
-  actions.operation({ path: '/web/techniques', of: add, body: NewTechnique }, toSlugGiven)
+  actions.operation({ path: '/web/techniques', of: add, body: NewTechnique }, ({ body }) => toTechnique(body.slug))
   actions.operation({ path: '/web/techniques/:slug/edit', of: update, body: Texts }, toSame)
-  actions.operation({ path: '/web/techniques/:slug/rename', of: update, body: Slug }, toSlugGiven)
   actions.operation({ path: '/web/techniques/:slug/retire', of: update, body: Retire }, toSame)
 
   actions.action(

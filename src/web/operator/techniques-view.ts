@@ -1,7 +1,7 @@
 import type { Suggestion } from '../../library/frames/technique-suggestions.ts'
 import { MAX_TECHNIQUE, type TechniqueUsage } from '../../library/techniques/techniques.ts'
 import type { Visitor } from '../guard.ts'
-import { capitalized, counted, formToken, type Html, hidden, html, options, trusted } from '../html.ts'
+import { capitalized, counted, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
 import { operatorHead } from './parts.ts'
 
 /** Thumbnails by frame id. */
@@ -39,7 +39,7 @@ ${unusedList(unused)}</section>`
 
 function dismissedNotice(visitor: Visitor, slug: string): Html {
   return html`<form class="notice done" method="post" action="/web/suggestions/${slug}/restore" role="status">
-${formToken(visitor)}“${slug}” is dismissed and not shown again. <button class="quiet">Undo</button></form>`
+${formToken(visitor)}“${valueLabel(slug)}” is dismissed and not shown again. <button class="quiet">Undo</button></form>`
 }
 
 function vocabularyItem({ technique, frames, frameIds }: TechniqueUsage, pictures: Pictures): Html {
@@ -82,21 +82,19 @@ function suggestionItem(
   pictures: Pictures,
 ): Html {
   const active = usages.flatMap(({ technique }) => (technique.retiredAt === null ? [technique] : []))
-  return html`<li class="card"><h3>${slug} <span class="hint">${counted(count, 'frame')}</span></h3>
+  return html`<li class="card"><h3>${valueLabel(slug)} <span class="hint">${counted(count, 'frame')}</span></h3>
 ${strip(frame_ids.slice(0, 6), pictures)}
 <div class="tools">
 <details class="fold"><summary>Add it</summary>
 <p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
-${textsForm(visitor, '/web/techniques', { slug, name: nameOf(slug) })}</details>
+${textsForm(visitor, '/web/techniques', { slug, name: valueLabel(slug) })}</details>
 <details class="fold"><summary>It is another name of…</summary>
 <form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
 ${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></form></details>
 <form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
-<button aria-label="Dismiss ${slug}">Dismiss</button></form>
+<button aria-label="Dismiss ${valueLabel(slug)}">Dismiss</button></form>
 </div></li>`
 }
-
-const nameOf = (slug: string) => capitalized(slug.replaceAll('-', ' '))
 
 function techniqueSelect(name: string, id: string, techniques: readonly { slug: string; name: string }[]): Html {
   const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name)).map((one) => [one.slug, one.name] as const)
@@ -126,7 +124,7 @@ ${area('description', 'What it is', true)}
 ${area('recognise', 'How to recognise it in one frame', false)}
 <div class="field"><label for="aliases-${key}">Other names, separated by commas</label>
 <input id="aliases-${key}" name="aliases" value="${given?.aliases?.join(', ')}" autocomplete="off"></div>
-<button class="primary">${edits ? 'Keep' : 'Add'}</button></form>`
+<button class="primary">${edits ? 'Save' : 'Add'}</button></form>`
 }
 
 interface TechniqueData {
@@ -138,22 +136,16 @@ interface TechniqueData {
 
 /** `/operator/techniques/{slug}`: each change says what it changes before it is made. */
 export function techniquePage({ visitor, usage, others, pictures }: TechniqueData): Html {
-  const { technique: row, frames, videos, frameIds, oldSlugs } = usage
+  const { technique: row, frames, videos, frameIds } = usage
   const path = `/web/techniques/${row.slug}`
   const hanging = html`${counted(frames, 'frame')} in ${counted(videos, 'video')}`
   const retired = row.retiredAt !== null
   return html`${operatorHead('techniques', row.name)}
-<p class="lead"><code>${row.slug}</code> · ${hanging}${retired && ' · retired'}.
-${oldSlugs.length > 0 && html`Also reached as ${oldSlugs.join(', ')}.`}</p>
+<p class="lead">${hanging}${retired && ' · retired'}.</p>
 ${strip(frameIds, pictures)}
 <div class="columns">
 <section><h2>Texts</h2>${textsForm(visitor, `${path}/edit`, row, true)}</section>
-<section><h2>Rename its slug</h2>
-<p>${hanging} will move to the new slug. The old slug continues to work in links, filters and answers of models.</p>
-<form class="inline" method="post" action="${path}/rename">${formToken(visitor)}
-<label for="slug">Slug</label><input id="slug" name="slug" value="${row.slug}" required autocomplete="off">
-<button>Rename</button></form>
-<h2>Merge into another</h2>
+<section><h2>Merge into another</h2>
 <p>Its frames become frames of the other one. The next page says how many, then asks.</p>
 <form method="post" action="${path}/merge">${formToken(visitor)}
 ${techniqueSelect('into', 'into', others)}<button>Merge…</button></form>
@@ -170,13 +162,13 @@ ${techniqueSelect('into', 'into', others)}<button>Merge…</button></form>
 
 /** Asked before two techniques become one. */
 export function mergePage(visitor: Visitor, from: TechniqueUsage, target: TechniqueUsage): Html {
-  const { slug, name, aliases } = from.technique
+  const { slug, name } = from.technique
   return html`<section class="narrow card"><h1>Merge “${name}” into “${target.technique.name}”?</h1>
 <p><strong>${counted(from.frames, 'frame')}</strong> of ${counted(from.videos, 'video')} become frames of
 “${target.technique.name}”, which then has ${target.frames + from.frames}.</p>
 ${from.corrected > 0 && html`<p class="notice">People chose “${name}” for ${counted(from.corrected, 'frame')}.</p>`}
-<p>${[slug, ...aliases].join(', ')} lead there from then on. This cannot be undone.</p>
+<p>Links to “${name}” lead there from then on. This cannot be undone.</p>
 <form method="post" action="/web/techniques/${slug}/merge">${formToken(visitor)}
 ${hidden('into', target.technique.slug)}${hidden('sure', '1')}
-<button class="danger">Merge</button> <a href="/operator/techniques/${slug}">Change nothing</a></form></section>`
+<button class="danger">Merge</button> <a href="/operator/techniques/${slug}">Cancel</a></form></section>`
 }
