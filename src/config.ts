@@ -74,12 +74,7 @@ const Env = z.object({
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
   SECRETS_KEY: secretsKeys.optional(),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
-  OCR_LANGUAGES: z
-    .string()
-    .regex(/^[a-z]{3}[a-z_]*(\+[a-z]{3}[a-z_]*){0,7}$/, "must be tesseract's names of up to 8 languages, as eng+jpn")
-    .transform((value) => [...new Set(value.split('+'))])
-    .default(['eng']),
-  OCR_DATA_DIR: z.string().min(1).optional(),
+  OCR_MODELS: z.string().min(1).optional(),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
@@ -113,8 +108,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
   const vision = visionOf(e)
   if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
     requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
-  if (e.OCR_LANGUAGES.some((code) => code !== 'eng') && e.OCR_DATA_DIR === undefined)
-    throw new ConfigError('OCR_LANGUAGES: set OCR_DATA_DIR, the folder with `<language>.traineddata` of each, too')
   return {
     port: e.PORT,
     metrics: metricsOf(e),
@@ -140,11 +133,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
           }
         : undefined,
     vision,
-    /** What text in pictures is read in, and the folder with its data. */
-    readingLanguages: {
-      codes: e.OCR_LANGUAGES,
-      ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
-    },
+    /** The folder with more models that read text in pictures. */
+    readingModels: e.OCR_MODELS === undefined ? undefined : resolve(e.OCR_MODELS),
     /** Who may read: everyone, or those with a key or a session. */
     reads: e.READS,
     /** Apps sign people in to use the tool server. Undefined: off. */

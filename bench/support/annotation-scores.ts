@@ -68,6 +68,28 @@ export function scoreWords(
   return { n, accuracy: share(found, n) }
 }
 
+/** How many words of drawn frames were read, by design, letters and ground. Junk: words that are not there. */
+export function scoreReading(samples: readonly Sample[], answers: Map<string, FrameAnnotation>) {
+  const rows: Record<string, { words: number; read: number; junk: number; recall: number | null }> = {}
+  const add = (row: string, words: number, read: number, junk: number) => {
+    const { words: all, read: found, junk: more } = rows[row] ?? { words: 0, read: 0, junk: 0 }
+    rows[row] = { words: all + words, read: found + read, junk: more + junk, recall: share(found + read, all + words) }
+  }
+  for (const { span, frame } of samples) {
+    const left = toWords(answers.get(frame.id)?.values.on_screen_text?.value ?? '')
+    const found = span.drawn!.words.map(({ word, size }) => {
+      const at = left.indexOf(word)
+      if (at >= 0) left.splice(at, 1)
+      const heights = size < 32 ? '20 to 32' : '32 and more'
+      add(`letters of ${size < 20 ? 'less than 20' : heights} px`, 1, at >= 0 ? 1 : 0, 0)
+      return at >= 0
+    })
+    for (const row of [span.file, `${span.drawn!.ground} ground`, 'all'])
+      add(row, found.length, found.filter(Boolean).length, left.length)
+  }
+  return rows
+}
+
 /** Rows are labels, columns are answers. An acceptable second answer counts under the label that accepts it. */
 export function confusionOf(
   samples: readonly Sample[],

@@ -17,6 +17,8 @@ export interface Span {
   alsoAcceptable: Partial<Record<Attribute, string[]>>
   /** The main words on screen. */
   words: string[]
+  /** All words of a drawn frame, with the height of their letters in pixels. */
+  drawn?: { words: { word: string; size: number }[]; ground: string }
 }
 
 export interface Sample {

@@ -335,7 +335,7 @@ export const DESIGNS = Object.keys(DRAW) as Design[]
 export function drawDesign(
   design: Design,
   random: () => number,
-): { page: string; subject: string | null; or: string[] } {
+): { page: string; subject: string | null; or: string[]; ground: string } {
   const pen = openPen(random)
   const isGradient = pen.between(0, 1) < 0.25
   const { svg, subject, or = [] }: Drawing = DRAW[design](pen)
@@ -345,5 +345,5 @@ export function drawDesign(
        </linearGradient>${box(0, 0, 1280, 720, 'url(#g)')}`
     : box(0, 0, 1280, 720, pen.ground)
   const page = `<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720">${ground}${svg}</svg>`
-  return { page, subject, or }
+  return { page, subject, or, ground: `${pen.dark ? 'dark' : 'bright'}${isGradient ? ' gradient' : ''}` }
 }

@@ -48,8 +48,10 @@ export interface AnnotationIssue {
   message: string
 }
 
-/** Why a frame whose reading took too long has no text: nobody knows what it says. */
-export const NOT_READ = 'reading took too long'
+/** How the reason begins where nobody knows what a frame says: reading took too long, or its model cannot run. */
+export const NOT_READ = 'not read'
+
+export const wasNotRead = (reason: string | undefined): boolean => reason?.startsWith(NOT_READ) ?? false
 
 /** Facts of a picture beside its attributes, for filters. Null where one was not measured or does not apply. */
 export interface FrameMeasures {

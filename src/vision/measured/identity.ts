@@ -1,17 +1,11 @@
+import { basename } from 'node:path'
+
 /** What the measuring annotator is called. Change the version with every change of a model, a threshold or a rule. */
-export const MEASURED = { version: 'measured@2', model: 'measured', batchSize: 8 } as const
+export const MEASURED = { version: 'measured@3', model: 'measured', batchSize: 8 } as const
 
-/** Frames that were read in other languages can be told apart, and described again. */
-export function measuredAs(languages: readonly string[]) {
-  const isDefault = languages.length === 1 && languages[0] === 'eng'
-  return { ...MEASURED, version: isDefault ? MEASURED.version : `${MEASURED.version}+${languages.join('+')}` }
+/** Frames that were read by other models too can be told apart, and described again. */
+export function measuredAs(models: readonly string[]) {
+  return { ...MEASURED, version: [MEASURED.version, ...models.map(nameOfModel)].join('+') }
 }
 
-/** The languages that text is read in, as tesseract names them. */
-export interface ReadingLanguages {
-  codes: readonly string[]
-  /** Holds `<code>.traineddata` of each. Without it English alone is read, with the data of its npm package. */
-  dataDir?: string
-}
-
-export const ENGLISH: ReadingLanguages = { codes: ['eng'] }
+export const nameOfModel = (file: string): string => basename(file, '.onnx')

@@ -9,7 +9,7 @@ import {
   type VideoContext,
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
-import { ENGLISH, measuredAs, type ReadingLanguages } from './identity.ts'
+import { measuredAs } from './identity.ts'
 import type { FrameTiming, Measured, MeasureRequest, MeterOptions } from './measure-frame.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 
@@ -18,8 +18,8 @@ export interface MeasuringAnnotatorOptions {
   idleMs?: number
   /** The environment of the process, beside what every child has. */
   env?: Readonly<Record<string, string>>
-  /** Default: English. */
-  languages?: ReadingLanguages
+  /** Models that read beside the package's own, as files whose letters stand beside them. */
+  models?: readonly string[]
   /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
   readTimeoutMs?: number
   /** For benchmarks. */
@@ -28,30 +28,28 @@ export interface MeasuringAnnotatorOptions {
 
 const ENTRY = new URL('./measuring-process.ts', import.meta.url)
 const IDLE_MS = 60_000
-/** Longest measuring of one picture, faces included; once more for the picture before it. */
+/** Longest measuring of one picture beside reading. The first one loads the models. */
 const MEASURE_TIMEOUT_MS = 120_000
 /** The delay before a process that could not start is started again. */
 const START_RETRY_MS = 60_000
 
 /**
  * The annotator that needs neither a vision model nor a key. It fills what can be measured, read or concluded by a sure
- * rule, and leaves the rest null with the reason. It works in a process of its own, whose models take some 400 MB. They
+ * rule, and leaves the rest null with the reason. It works in a process of its own, whose models take some 700 MB. They
  * load with the first frame. The process ends after a minute without one, so that the memory returns to the machine.
  */
 export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Annotator {
-  const { idleMs = IDLE_MS, env, languages = ENGLISH, readTimeoutMs = 60_000, onTimed } = options
-  const timeoutMs = 2 * (MEASURE_TIMEOUT_MS + readTimeoutMs)
+  const { idleMs = IDLE_MS, env, models = [], readTimeoutMs = 60_000, onTimed } = options
+  const timeoutMs = MEASURE_TIMEOUT_MS + readTimeoutMs
   let measurer: Child<MeasureRequest, Measured, never> | undefined
   let runs = 0
   let idle: NodeJS.Timeout | undefined
-  // One frame is measured while the other is read.
-  const lanes = [oneAtATime(), oneAtATime()]
-  let turn = 0
+  const run = oneAtATime()
 
   async function measure(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
     signal.throwIfAborted()
     if (!measurer || measurer.isLost)
-      measurer = startChild(ENTRY, { args: [JSON.stringify({ languages, readTimeoutMs } satisfies MeterOptions)], env })
+      measurer = startChild(ENTRY, { args: [JSON.stringify({ models, readTimeoutMs } satisfies MeterOptions)], env })
     const request = { frame: { ...frame, image: frame.image.toString('base64') }, techniques }
     try {
       const { annotation, timing } = await measurer.call(request, { signal, timeoutMs })
@@ -69,7 +67,7 @@ export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}):
   async function measureAll(frames: readonly FrameToAnnotate[], given: AnnotateOptions): Promise<FrameAnnotation[]> {
     const annotations: FrameAnnotation[] = []
     for (const frame of frames) {
-      const annotation = await lanes[turn++ % 2]!(() => measure(frame, given))
+      const annotation = await run(() => measure(frame, given))
       await given.onAnnotated?.(annotation)
       annotations.push(annotation)
     }
@@ -79,7 +77,7 @@ export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}):
   const end = () => measurer?.kill()
 
   return {
-    ...measuredAs(languages.codes),
+    ...measuredAs(models),
     async annotate(_: VideoContext, frames, given): Promise<AnnotationRun> {
       given.signal.throwIfAborted()
       clearTimeout(idle)

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { holdsText, isDrawn, measurePicture, type Raster } from './picture.ts'
-import { eraseLines } from './prepare-reading.ts'
 
 function paint(width: number, height: number, colour: (x: number, y: number) => number): Raster {
   const data = new Uint8Array(width * height * 3)
@@ -33,20 +32,4 @@ test('noise is neither drawn nor text', () => {
 
 test('a picture smaller than a block is measured without a fault', () => {
   expect(measurePicture(paint(1, 1, () => 200))).toMatchObject({ flat: 0, textRuns: 0, commonest: 1 })
-})
-
-test('lines of a box are erased, bars and letters stay', () => {
-  const width = 400
-  const height = 200
-  const grey = new Uint8Array(width * height).fill(255)
-  const fill = (x0: number, x1: number, y0: number, y1: number) => {
-    for (let y = y0; y < y1; y++) grey.fill(0, y * width + x0, y * width + x1)
-  }
-  fill(20, 380, 10, 12)
-  fill(20, 22, 10, 190)
-  fill(100, 110, 100, 120)
-  fill(200, 300, 150, 170)
-  eraseLines(grey, width, height)
-  const at = (x: number, y: number) => grey[y * width + x]
-  expect([at(200, 11), at(21, 100), at(105, 110), at(250, 160)]).toEqual([255, 255, 0, 0])
 })

