@@ -88,7 +88,7 @@ export const filmBriefEndpoint = endpoint(
     tag: 'Films',
     summary: 'A video as a brief',
     errors: [404, 409],
-    price: 'search',
+    price: 'write',
   },
   async (deps: App, { params: { id }, res }) => {
     requirePublicId('video', id)

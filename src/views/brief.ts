@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { LoadedBoard } from '../library/collections/boards.ts'
-import type { FilmBuild } from '../library/films/films.ts'
 import { type MeasureName, measureText, round, shortNumber } from '../library/films/measures.ts'
 import { distance } from '../search/color.ts'
 import type { FrameDocument } from '../search/library-search.ts'
-import { toOklab } from '../vocabulary.ts'
+import { type Oklab, toOklab } from '../vocabulary.ts'
 import { type FilmDeps, type PublicFilm, readFilm, toShots, way } from './film.ts'
 import { lengthOf, stretchesOf } from './rhythm.ts'
 import { clip, clock, plural, quote } from './short-text.ts'
@@ -57,6 +56,8 @@ export const MOST_PANELS = 60
 type Shot = Pick<Beat, 'from_sec' | 'to_sec' | 'way_in' | 'way_out' | 'held_share' | 'motion'> & { frame_ids: string[] }
 type Frames = readonly FrameDocument[]
 
+const NO_BUILD = { shots: [] }
+
 /** @throws AppError not_found, conflict for a film without frames */
 export async function filmBrief(deps: BriefDeps, id: string): Promise<{ brief: Brief; page: string }> {
   const { video, frames, build, film } = await readFilm(deps, id)
@@ -79,14 +80,17 @@ export async function filmBrief(deps: BriefDeps, id: string): Promise<{ brief: B
 export async function boardBrief(deps: BriefDeps, { board, pins }: Pick<LoadedBoard, 'board' | 'pins'>) {
   const shown = pins.slice(0, MOST_PANELS)
   const frames = await deps.search.framesByIds(shown.map(({ frameId }) => frameId))
-  const builds = new Map<string, FilmBuild | undefined>()
-  for (const id of new Set(frames.map(({ video_id }) => video_id))) builds.set(id, await deps.films.build(id))
+  const beatOf = new Map<string, Beat>()
+  for (const [id, own] of Map.groupBy(frames, ({ video_id }) => video_id)) {
+    const { shots } = toShots((await deps.films.build(id)) ?? NO_BUILD, own)
+    for (const frame of own) {
+      const shot = shots.find(({ frame_ids }) => frame_ids.includes(frame.id)) ?? unmeasured([frame], null)[0]!
+      beatOf.set(frame.id, toBeat([shot], [frame], deps.publicUrl))
+    }
+  }
   const beats = shown.flatMap(({ frameId, note }) => {
-    const frame = frames.find(({ id }) => id === frameId)
-    if (!frame) return []
-    const shots = toShots({ shots: builds.get(frame.video_id)?.shots ?? [] }, [frame]).shots
-    const [shot = unmeasured([frame], null)[0]!] = shots.filter(({ frame_ids }) => frame_ids.length > 0)
-    return [{ ...toBeat([shot], [frame], deps.publicUrl), note }]
+    const beat = beatOf.get(frameId)
+    return beat ? [{ ...beat, note }] : []
   })
   const left = board.itemCount - shown.length
   const brief = { title: board.name, author: null, source_url: null, palette: paletteOf(frames), beats, left }
@@ -141,10 +145,13 @@ function paletteOf(frames: Frames): string[] {
   const colors = frames.flatMap(({ palette, palette_shares }) =>
     palette.map((hex, n) => ({ hex, area: palette_shares[n] ?? 0 })),
   )
-  const kept: string[] = []
-  for (const { hex } of colors.sort((a, b) => b.area - a.area))
-    if (kept.every((other) => distance(toOklab(other), toOklab(hex)) > APART)) kept.push(hex)
-  return kept.slice(0, MOST_COLORS)
+  const kept: { hex: string; color: Oklab }[] = []
+  for (const { hex } of colors.sort((a, b) => b.area - a.area)) {
+    const color = toOklab(hex)
+    if (kept.every((other) => distance(other.color, color) > APART)) kept.push({ hex, color })
+    if (kept.length === MOST_COLORS) break
+  }
+  return kept.map((one) => one.hex)
 }
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`

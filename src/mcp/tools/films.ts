@@ -88,6 +88,7 @@ function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly Fr
 function filmBriefTool(deps: ToolApp): Tool {
   return defineTool({
     ...reads,
+    price: 'write',
     name: 'film_brief',
     title: 'Brief of a film',
     description:
