@@ -86,7 +86,7 @@ test('a picture that stands within a loop is kept once, for as long as it stood'
   expect(loop!.delaysMs).toEqual([300, 300, 300, 300, 300, 300, 200])
 })
 
-test('the 24 frames with most motion have one', () => {
+test('the three frames with most motion have one', () => {
   const motion = (ms: number) => (ms * 7) % 97
   const { finder, play } = filmOf(90, { motion })
   const picked = Array.from({ length: 30 }, (_, n) => n * 3000)

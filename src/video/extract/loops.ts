@@ -24,8 +24,8 @@ export const LOOP_LIMITS = {
   longestMs: 2000,
   /** Where so much of the time is held there is nothing to see. */
   heldShare: 0.9,
-  /** The frames with most motion have one. Their pictures wait for the film's end: 41 MB at 16:9, 74 at most. */
-  perFilm: 24,
+  /** The frames with most motion have one. Their pictures wait for the film's end: 5 MB at 16:9, 9 at most. */
+  perFilm: 3,
   /** The longer side, pixels. */
   side: 320,
   /** Pictures that are remembered: about 14 seconds of motion, 12 MB at 16:9 and never more than 22. */
