@@ -85,7 +85,7 @@ function adjust(abilities: Abilities, used: Abilities, error: unknown): boolean 
     return true
   }
   if (/temperature/.test(message) && used.temperature) return without('temperature')
-  if (/reasoning|think|chat_template_kwargs|effort/.test(message) && used.thinking) return without('thinking')
+  if (/reasoning|think|chat_template|effort/.test(message) && used.thinking) return without('thinking')
   return false
 }
 

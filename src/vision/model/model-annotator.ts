@@ -22,14 +22,9 @@ import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
 import { tokensOfInstructions } from './window.ts'
 
-export interface ModelAnnotatorOptions {
+export interface ModelAnnotatorOptions extends Omit<ServerOptions, 'server' | 'maxBytes'> {
   /** What the server is (default: any that speaks the OpenAI protocol). */
   server?: VisionServer
-  /** Up to and without `/chat/completions`, such as `https://api.openai.com/v1`. */
-  baseUrl: string
-  apiKey: string
-  model: string
-  fetch?: typeof fetch
   /** `reasoning_effort` for models that reason. A server that does not accept it is asked without. */
   reasoningEffort?: string | undefined
   /** The most frames of a call, 1–8 (default: the server's). Fewer go where the window is smaller. */
