@@ -274,7 +274,6 @@ CREATE TABLE "annotations" (
 	"proposed_technique" text,
 	"values" jsonb NOT NULL,
 	"issues" jsonb DEFAULT '[]'::jsonb NOT NULL,
-	"copied_from" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "annotations_frame_id_annotator_pk" PRIMARY KEY("frame_id","annotator"),
 	CONSTRAINT "annotations_status" CHECK (status in ('annotated', 'refused', 'failed'))

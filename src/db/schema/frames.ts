@@ -172,7 +172,6 @@ export const annotations = pgTable(
     proposedTechnique: text('proposed_technique'),
     values: jsonb().$type<Record<string, unknown>>().notNull(),
     issues: jsonb().$type<unknown[]>().notNull().default([]),
-    copiedFrom: text('copied_from'),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [

@@ -139,7 +139,6 @@ function toAnswer(annotation: FrameAnnotation, vocabulary: Vocabulary, model: st
     proposedTechnique: proposal ?? null,
     values,
     issues,
-    copiedFrom: null,
     createdAt: now,
   }
 }
