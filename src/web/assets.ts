@@ -20,7 +20,7 @@ const TYPES: Record<string, string> = {
  * The parts of each style sheet in the order in which they cascade. The wall and a frame need the first alone, all
  * other pages both.
  */
-export const STYLE_SHEETS = {
+const STYLE_SHEETS = {
   'style.css': ['base', 'page', 'forms', 'filters', 'grid', 'wall', 'frame'],
   'pages.css': ['cards', 'keys', 'entities', 'collections', 'operator', 'docs'],
 } as const
@@ -89,7 +89,7 @@ function importsOf(name: string, body: Buffer): string[] {
 }
 
 /** The same files, each behind those that it imports: their addresses are part of its content. */
-function importsFirst(files: readonly [string, Buffer][]): Map<string, Buffer> {
+function importsFirst(files: ReturnType<typeof readAssets>): Map<string, Buffer> {
   const byName = new Map(files)
   const ordered = new Map<string, Buffer>()
   const add = (name: string) => {
@@ -108,17 +108,18 @@ function namedByContent(name: string, body: Buffer, urls: ReadonlyMap<string, st
   return pattern ? Buffer.from(body.toString().replace(pattern, (_, imported: string) => urls.get(imported)!)) : body
 }
 
-/** Scripts and icons as they are, and style sheets made of their parts. */
-function readAssets(): [name: string, body: Buffer][] {
+/** Scripts, icons, and style sheets made of their parts. Comments that stand on lines of their own are not sent. */
+export function readAssets(): (readonly [name: string, body: Buffer])[] {
   const folder = fileURLToPath(new URL('./assets/', import.meta.url))
+  const read = (name: string) => readFileSync(folder + name, 'utf8').replace(COMMENTS, '')
   const names = readdirSync(folder).filter((name) => extname(name) in TYPES)
-  const sheets = Object.entries(STYLE_SHEETS).map(([name, parts]): [string, Buffer] => {
-    const styles = parts.map((part) => readFileSync(`${folder}style/${part}.css`, 'utf8'))
-    return [name, Buffer.from(styles.join('') + (name === 'style.css' ? placeholderStyles() : ''))]
+  const sheets = Object.entries(STYLE_SHEETS).map(([name, parts]): [string, string] => {
+    const styles = parts.map((part) => read(`style/${part}.css`))
+    return [name, styles.join('') + (name === 'style.css' ? placeholderStyles() : '')]
   })
-  return [
-    ...sheets,
-    ['inter.woff2', readFileSync(createRequire(import.meta.url).resolve(FACE))],
-    ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
-  ]
+  const scripts = names.map((name): [string, string] => [name, read(name)])
+  const face = readFileSync(createRequire(import.meta.url).resolve(FACE))
+  return [...[...sheets, ...scripts].map(([name, text]) => [name, Buffer.from(text)] as const), ['inter.woff2', face]]
 }
+
+const COMMENTS = /^ *(?:\/\/.*|\/\*(?:(?!\*\/)[\s\S])*\*\/)\n/gm

@@ -49,21 +49,20 @@ export function wallRouter(deps: PageDeps): Routes {
     return pages.send(req, res, {
       key: `wall ${state} ${canonicalKey(values)}`,
       async render(viewer) {
-        const { q } = values
         const [found, vocabulary, colors, named] = await Promise.all([
           loadFrames(deps, values),
           search.techniques(),
           loadColors(deps),
-          findNamed(search, q ?? ''),
+          findNamed(search, values.q ?? ''),
         ])
         return {
-          title: q ?? 'Wall',
+          title: values.q ?? 'Wall',
           current: 'wall',
           wide: true,
           lean: true,
           modules: ['wall.js'],
           head,
-          description: q === undefined ? describeLibrary(found) : undefined,
+          description: values.q === undefined ? describeLibrary(found) : undefined,
           body: wallPage({ values, found, vocabulary, colors, named, viewer, underWay }),
         }
       },
