@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_356,
   'TypeScript of src': 57_435,
   'text of src': 65_032,
-  tests: 41_717,
+  tests: 41_713,
   bench: 6_342,
   'words of docs': 20_623,
   'words of decisions': 6_020,

@@ -88,7 +88,7 @@ async function remove(button, fields) {
 /** @type {HTMLElement | undefined} */
 let dragged
 // Links and pictures are draggable by default; out of the window they are an address and a picture.
-on('dragstart', '#pins > li', (_event, item) => take(item))
+on('dragstart', '#board[data-path] #pins > li', (_event, item) => take(item))
 on('dragend', '#pins > li', () => take(undefined))
 on('dragover', '#pins > li', (/** @type {DragEvent} */ event, item) => {
   if (!dragged) return

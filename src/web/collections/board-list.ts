@@ -82,7 +82,7 @@ export function chooseBoard(visitor: Visitor, { frameIds, saved, boards }: Choic
 <form id="choices" class="choices" method="post" action="/web/pins">${formToken(visitor)}${frames}
 ${choice({ ...saved, name: 'Saved', all, on: '/web/saves', off: '/web/unsaves' })}
 ${boards.map((board) => choice({ ...board, all, on: '/web/pins', off: '/web/unpins' }))}</form>
-<h2>To a new board</h2>
+<h2>To a new board, or to one by its name</h2>
 <form method="post" action="/web/pins">${formToken(visitor)}${frames}
   <div class="field"><label for="name">Name</label>
     <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off"></div>

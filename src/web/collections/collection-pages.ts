@@ -16,7 +16,6 @@ import type { LibrarySearch } from '../../search/library-search.ts'
 import { toBoards, toSavedFrames } from '../../views/collections.ts'
 import type { Actions, Asked } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import type { Html } from '../html.ts'
 import { WITH_FRAMES } from '../layout.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { boardsPage, chooseBoard } from './board-list.ts'
@@ -72,14 +71,15 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
 }
 
 /** Asks on which board to put frames. */
-export async function boardChoices(deps: PageDeps, visitor: Visitor, frameIds: readonly string[]): Promise<Html> {
+export async function boardChoices(deps: PageDeps, visitor: Visitor, frameIds: readonly string[]) {
   const of = { accountId: visitor.account.id, frameIds }
   const [stored, saved, held] = await Promise.all([
     listBoardChoices(deps.db, of),
     loadSaved(deps, visitor, 1),
     savedAmong(deps.db, of),
   ])
-  const boards = await toBoards(deps, stored)
+  const covered = stored.map((board) => ({ ...board, coverFrameIds: board.coverFrameIds.slice(0, 1) }))
+  const boards = await toBoards(deps, covered)
   const choices = boards.map((board, n) => ({ ...board, held: stored[n]!.held }))
   return chooseBoard(visitor, { frameIds, saved: { ...saved, held: held.length }, boards: choices })
 }
