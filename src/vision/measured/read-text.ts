@@ -27,6 +27,8 @@ export type Reading = { words: Word[]; lines: number } | { unread: string }
 const MIN_CONFIDENCE = 0.6
 /** Of a letter that stands alone and is no word: icons, tree lines and marks are read so. */
 const MIN_ALONE = 0.9
+/** Of "I" and "a" between words: in many typefaces nothing tells an I from an l. */
+const MIN_BETWEEN = 0.4
 /** Longer sides in steps of the network's. */
 const STEP = 32
 /** The height that the recogniser was trained with, and the shortest and longest lines. */
@@ -170,9 +172,11 @@ function meanConfidence(letters: readonly Letter[]): number {
 }
 
 function keepWords(parts: readonly Part[]): Part[] {
-  return parts.filter(({ letters }) => {
+  return parts.filter(({ letters }, n) => {
     const text = letters.map((letter) => letter.text).join('')
-    const least = letters.length === 1 && !/^[AaI\d]$/.test(text) ? MIN_ALONE : MIN_CONFIDENCE
+    const isBetween = n > 0 && n < parts.length - 1 && /^[AaI]$/.test(text)
+    const known = letters.length > 1 || /^[AaI\d]$/.test(text) ? MIN_CONFIDENCE : MIN_ALONE
+    const least = isBetween ? MIN_BETWEEN : known
     return meanConfidence(letters) >= least && /[\p{L}\p{N}]/u.test(text)
   })
 }
