@@ -104,7 +104,7 @@ const WORDS = new Map([
 
 /** A value of a closed list or a slug, as people read it: `text-card` is "Text card". */
 export function valueLabel(value: string): string {
-  return capitalized(WORDS.get(value) ?? value.replaceAll(/[-_]/g, ' '))
+  return capitalized(WORDS.get(value) ?? value.replaceAll(/[-_]+/g, ' ').trim())
 }
 
 /** A name that people gave, as it is, with a capital at the start. */

@@ -51,7 +51,8 @@ test('a filter by the name of something that every object has is a filter like a
     for (const filter of ['technique', 'author']) {
       const answer = await open(`?${filter}=${name}`)
       expect([filter, name, answer.status]).toEqual([filter, name, 200])
-      const label = filter === 'author' ? name : name[0]!.toUpperCase() + name.slice(1)
+      const words = name.replaceAll('_', '')
+      const label = filter === 'author' ? name : words[0]!.toUpperCase() + words.slice(1)
       const shown = [...links(await answer.text()).keys()]
       expect(shown).toEqual(expect.arrayContaining([`Without ${label}×`, `${label} 0`]))
     }
@@ -137,6 +138,10 @@ test('the page says plainly what it shows instead of what was typed', async () =
   expect(await reading('?q=tromboene')).toEqual([
     'Showing trombone. Only “tromboene”',
     new Map([['Only “tromboene”', '/?q=%22tromboene%22']]),
+  ])
+  expect(await reading('?q=presnter')).toEqual([
+    'Showing presenter. Only “presnter”',
+    new Map([['Only “presnter”', '/?q=%22presnter%22']]),
   ])
   for (const query of ['?q=heron', '', '?q=chart+-dark', '?q=xylophone']) expect(await reading(query)).toBeNull()
 })

@@ -102,8 +102,12 @@ export function meaningOf(words: readonly string[], techniques: NamedWords): Mea
   return meaningBy(lookUp(phrase, techniques) ?? singular(phrase, techniques), sameAs(phrase), words.length > 1)
 }
 
-/** What a misspelt word means; undefined for one that is like no word of the table. */
-export const correctedMeaning = (word: string): Meaning | undefined => meaningBy(misspelt(word, SHORTEST))
+/** What a misspelt word means, and which word it stands for; undefined for one that is like no word of the table. */
+export function correctedMeaning(word: string): (Meaning & { meant: string }) | undefined {
+  const meant = misspelt(word, SHORTEST)
+  const meaning = meant === undefined ? undefined : meaningBy(TABLE.get(meant))
+  return meaning && { ...meaning, meant: meant! }
+}
 
 /** A phrase that names two attributes, talking to the camera, is no other word for one of them. */
 function meaningBy(
@@ -119,7 +123,9 @@ function meaningBy(
 export function namedBy(words: readonly string[], techniques: NamedWords): readonly string[] | undefined {
   const phrase = words.join(' ')
   return (
-    lookUp(phrase, techniques) ?? singular(phrase, techniques) ?? (words.length === 1 ? misspelt(phrase) : undefined)
+    lookUp(phrase, techniques) ??
+    singular(phrase, techniques) ??
+    (words.length === 1 ? TABLE.get(misspelt(phrase) ?? '') : undefined)
   )
 }
 
@@ -146,21 +152,20 @@ const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
 const SHORTEST = 4
 const SHORTEST_NAMED = 6
 
-/** What a long word of the table names that starts alike and differs in as few letters as typos are forgiven. */
-function misspelt(word: string, shortest = SHORTEST_NAMED): readonly string[] | undefined {
+/** The long word of the table that starts alike and differs in as few letters as typos are forgiven. */
+function misspelt(word: string, shortest = SHORTEST_NAMED): string | undefined {
   const isSwapped = word.length >= shortest && /^[a-z]+$/.test(word) ? swapped(word) : undefined
   if (isSwapped || !/^[a-z]{7,}$/.test(word)) return isSwapped
   const typos = word.length < 9 ? 1 : 2
   const near = (most: number) => LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, most) === most)
-  const meant = near(1) ?? (typos > 1 ? near(2) : undefined)
-  return meant === undefined ? undefined : TABLE.get(meant)
+  return near(1) ?? (typos > 1 ? near(2) : undefined)
 }
 
-/** What a word of the table names that differs by a swap of two neighbours behind the first: few words do by chance. */
-function swapped(word: string): readonly string[] | undefined {
+/** The word of the table that differs by a swap of two neighbours behind the first: few words do by chance. */
+function swapped(word: string): string | undefined {
   for (let at = 1; at < word.length - 1; at++) {
-    const named = TABLE.get(word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2))
-    if (named) return named
+    const other = word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2)
+    if (TABLE.has(other)) return other
   }
   return undefined
 }

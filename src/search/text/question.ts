@@ -295,8 +295,9 @@ const MAX_TOLD = 3
 
 function meetingOf(sense: Sense): string[] {
   if (sense.quoted) return ['exact text']
-  const { named, inNames, guesses } = sense
-  if (isMet(sense) || !guesses) return [...named, ...(inNames.length > 0 ? ['title or brand'] : []), 'text']
+  const { named, inNames, guesses, meant } = sense
+  const typo = meant === undefined ? [] : [`typo of ${meant}`]
+  if (isMet(sense) || !guesses) return [...typo, ...named, ...(inNames.length > 0 ? ['title or brand'] : []), 'text']
   const told = (what: string, words: readonly string[]) =>
     words.length > 0 ? [`${what} ${words.slice(0, MAX_TOLD).join(', ')}${words.length > MAX_TOLD ? ' …' : ''}`] : []
   const { longer, parts, close, pairs } = guesses

@@ -22,7 +22,9 @@ export interface Concept {
   /** Words in a row that mean the same: they meet it in a text too. */
   called: readonly (readonly string[])[]
   /** What it means if it is misspelt: only where the library has nothing that is written so. */
-  corrected?: Pick<Concept, 'named' | 'called'>
+  corrected?: Pick<Concept, 'named' | 'called'> & { meant: string }
+  /** The word that it stands for, once it is taken for misspelt. */
+  meant?: string
   /** This word written together with the one before or after it. */
   joins: readonly string[]
   /** The words of a phrase, each by itself: where the library lacks what the phrase names. */
@@ -93,7 +95,8 @@ function senseOf(concept: Concept, known: Known): Sense {
   const inNames = words.length > 1 ? [] : [...new Set([...forms.flat(), ...joins])].filter(known.isName)
   const sense = { ...concept, ...heldOf(concept, known), forms, joins, inNames }
   if (isMet(sense) || !concept.corrected) return sense
-  return { ...sense, ...heldOf(concept.corrected, known) }
+  const { meant, ...meaning } = concept.corrected
+  return { ...sense, ...heldOf(meaning, known), meant }
 }
 
 const heldOf = ({ named, called }: Pick<Concept, 'named' | 'called'>, known: Known) => ({
