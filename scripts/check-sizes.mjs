@@ -21,7 +21,7 @@ const TABLE_ROW = /^\s*\|/
  */
 const CEILINGS = {
   'src/.': 1_310,
-  'src/api': 2_954,
+  'src/api': 2_957,
   'src/backup': 894,
   'src/cli': 4_118,
   'src/db': 1_188,
@@ -45,9 +45,9 @@ const CEILINGS = {
   'src/web': 7_203,
   'src/webhooks': 1_461,
   'src/workers': 1_356,
-  'TypeScript of src': 57_448,
-  'text of src': 65_045,
-  tests: 41_718,
+  'TypeScript of src': 57_451,
+  'text of src': 65_048,
+  tests: 41_721,
   bench: 6_342,
   'words of docs': 20_623,
   'words of decisions': 6_020,

@@ -64,6 +64,9 @@ function refuseRange(res: Response, size: number): never {
 function partOf(req: Request, etag: string, size: number): Part | 'outside' | undefined {
   if (req.method !== 'GET' || req.headers.range === undefined) return undefined
   if (req.headers['if-range'] !== undefined && req.headers['if-range'] !== etag) return undefined
+  // The last bytes of an image that has fewer are the whole of it (14.1.2); the parser knows none such.
+  const last = Number(/^bytes=-(\d+)$/.exec(req.headers.range)?.[1] ?? 0)
+  if (last > size && size > 0) return { start: 0, end: size - 1 }
   const ranges = req.range(size, { combine: true })
   if (ranges === -1) return req.headers.range.startsWith('bytes=') ? 'outside' : undefined
   if (ranges === undefined || ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1) return undefined

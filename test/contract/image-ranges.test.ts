@@ -21,6 +21,7 @@ describe('Range on images', () => {
     ['bytes=0-3', '0123', 'bytes 0-3/10'],
     ['bytes=4-', '456789', 'bytes 4-9/10'],
     ['bytes=-2', '89', 'bytes 8-9/10'],
+    ['bytes=-9999', '0123456789', 'bytes 0-9/10'],
     ['bytes=8-99', '89', 'bytes 8-9/10'],
     ['bytes=0-1,2-3', '0123', 'bytes 0-3/10'],
   ])('%s is one part', async (range, body, contentRange) => {
