@@ -49,7 +49,7 @@ const CEILINGS = {
   'text of src': 65_048,
   tests: 41_721,
   bench: 6_342,
-  'words of docs': 20_623,
+  'words of docs': 20_618,
   'words of decisions': 6_020,
 }
 
