@@ -149,7 +149,7 @@ export function membersOnly({
     if (!isPage) throw new AppError('unauthenticated', 'This library is for its members. Send a key, or sign in.')
     await chargeOnce(limits, { req, res })
     const to = ownPath(req.originalUrl)
-    if (to !== undefined) setWayBack(res, to)
+    setWayBack(res, { publicUrl, to })
     res.set('Cache-Control', 'no-store').redirect(303, '/sign-in')
   })
   return gate

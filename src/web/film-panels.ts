@@ -19,13 +19,13 @@ export function measured(name: MeasureName, measures: Measures): string {
 /** Pictures of a film in a row. */
 export const PARTS = 12
 
-/** One picture for each part of the time. */
-export function filmStrip(frames: readonly FrameDocument[], length: number): Html | false {
+/** One picture for each part of the time. `from`: the place of the first on the page. */
+export function filmStrip(frames: readonly FrameDocument[], length: number, from = 0): Html | false {
   if (frames.length === 0) return false
   const pictures = overview(frames, length, PARTS).map(
-    (frame) =>
+    (frame, n) =>
       html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}">${thumb(frame, {
-        n: 0,
+        n: from + n,
         alt: `${clock(frame.t_sec)}: ${altOf(frame)}`,
       })}</a></li>`,
   )

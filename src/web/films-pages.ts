@@ -7,7 +7,7 @@ import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { lengthOf } from '../views/rhythm.ts'
-import { curves, filmLine, filmStrip, measured, measureTable, poster } from './film-panels.ts'
+import { curves, filmLine, filmStrip, measured, measureTable, PARTS, poster } from './film-panels.ts'
 import { clock, counted, type Html, html, listPages, percent, trusted, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -73,7 +73,7 @@ ${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. 
 ${sorting({ sort, order, narrowed })}
 ${films.length === 0 && none}
 <form action="/compare" id="films"><ul class="tiles">${posters}</ul>
-<p class="chosen"><span data-count></span> <button class="primary">Compare</button></p></form>
+<p class="comparing"><output data-count></output> <button class="primary">Compare</button></p></form>
 ${listPages({ next: next && `/films?${following}` })}`
 }
 
@@ -129,17 +129,17 @@ ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td clas
   return html`<header class="entity"><h1>Films compared</h1>
 <p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
 <a href="/films">All films</a></p></header>
-${films.map((one) => overTime(one, all))}
+${films.map((one, n) => overTime(one, all, n * PARTS))}
 <section><h2>What differs most</h2><p class="hint">The last column counts in robust deviations of the library.</p>
 ${measureTable(['Measure', ...heads, 'Apart'], rows)}</section>`
 }
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>
 
-function overTime({ video, frames, build, film }: ReadFilm, all: readonly PublicFilm[]): Html {
+function overTime({ video, frames, build, film }: ReadFilm, all: readonly PublicFilm[], from: number): Html {
   const length = lengthOf(frames, video.duration_sec)
   return html`<section><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
     length,
   )}</span></h2>
-${filmStrip(frames, length)}${filmLine(build, frames, length)}${curves(film, length, all)}</section>`
+${filmStrip(frames, length, from)}${filmLine(build, frames, length)}${curves(film, length, all)}</section>`
 }

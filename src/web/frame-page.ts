@@ -109,7 +109,7 @@ function framePage(data: FrameData, actions: FrameActions): Html {
 <div class="about">
   <h1 tabindex="-1">${frame.caption ?? altOf(frame)}</h1>
   ${credit(frame)}
-  ${frameActions(frame, actions)}
+  ${frameActions(data, actions)}
   ${description(data)}
   <ul class="facts">${facts(frame)}</ul>
   ${frame.palette.length > 0 && palette(frame.palette)}
@@ -277,7 +277,7 @@ interface FrameActions {
 }
 
 /** Saving and pinning by forms that work without script; a press that copies needs one. */
-function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActions): Html {
+function frameActions({ frame, similar }: FrameData, { publicUrl, person }: FrameActions): Html {
   const address = `${publicUrl}/frames/${frame.id}`
   const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replace(':', '-')}.webp`
   return html`<div class="actions-row">
@@ -285,7 +285,7 @@ ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>
 <a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>
 <button type="button" class="quiet-button needs-script" data-copies="Link" data-text="${address}">Copy link</button>
-<a class="quiet-button" href="#similar">Find similar</a>
+${similar.length > 0 && html`<a class="quiet-button" href="#similar">Find similar</a>`}
 ${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
 <details class="fold"><summary>As text</summary><div class="panel">
 ${textToCopy('Link', address)}
@@ -297,7 +297,7 @@ ${textToCopy('Markdown', asMarkdown(frame, publicUrl))}
 
 function signInToSave(frame: ShownFrame): Html {
   const to = encodeURIComponent(`/frames/${frame.id}`)
-  return html`<a class="button" data-sign-in href="/sign-in?to=${to}">Save</a>`
+  return html`<a class="button" href="/sign-in?to=${to}">Save</a>`
 }
 
 function collecting(frame: ShownFrame, person: NonNullable<FrameActions['person']>): Html {

@@ -85,8 +85,10 @@ export function ownPath(given: unknown): string | undefined {
 /** The page that asked for a sign-in waits in a cookie: the link that signs in comes by mail and names no page. */
 export const WAY_BACK = { httpOnly: true, sameSite: 'lax', path: '/' } as const
 
-export function setWayBack(res: Response, to: string): void {
-  res.cookie('back', to, { ...WAY_BACK, maxAge: LINK_SEC * 1000 })
+export function setWayBack(res: Response, { publicUrl, to }: { publicUrl: string; to: string | undefined }): void {
+  // Browsers keep no larger cookie.
+  if (to === undefined || encodeURIComponent(to).length > 4_000) return
+  res.cookie('back', to, { ...WAY_BACK, secure: publicUrl.startsWith('https:'), maxAge: LINK_SEC * 1000 })
 }
 
 /** @throws AppError unauthenticated */

@@ -113,7 +113,7 @@ function pageErrors({ assets, publicUrl, logger, viewerOf, limits }: PageDeps): 
     }
     if (problem.code === 'unauthenticated') {
       const to = req.method === 'GET' ? ownPath(req.originalUrl) : undefined
-      if (to !== undefined) setWayBack(res, to)
+      setWayBack(res, { publicUrl, to })
       res.redirect(303, '/sign-in')
       return
     }

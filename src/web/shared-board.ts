@@ -8,24 +8,29 @@ import { type Parameters, readPageParameters } from '../parameters.ts'
 import type { ShownPin } from './collections/board-view.ts'
 import { withFrames } from './collections/collection-pages.ts'
 import { frameCard } from './frame-card.ts'
+import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import { counted, type Html, hidden, html, numberedPages } from './html.ts'
 import { layout, sendPage, type Viewer, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
 export function sharedBoardRouter(deps: PageDeps): Routes {
-  const { db, assets, limits, search, publicUrl, kept, viewerOf } = deps
+  const { db, assets, limits, search, publicUrl, kept } = deps
   const router = openRoutes()
+  const cookie = sessionCookie(publicUrl)
 
   router.get('/shared/:token', priced(limits, { noStore: true }), async (req, res) => {
-    res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
+    res.set({ 'Referrer-Policy': 'same-origin', 'X-Robots-Tag': 'noindex' })
     const { page = 1 } = readPageParameters(req.originalUrl, pageParameters)
     const token = String(req.params.token)
     const found = await findSharedBoard(db, token)
-    const viewer = await viewerOf(req)
-    const { value: shown } = await kept.getOrLoad(`shared ${found.id} ${found.version} ${page} ${viewer}`, async () => {
+    const visitor = await visitorOf(db, cookie, req)
+    const viewer: Viewer = visitor?.account.role ?? 'anyone'
+    const plan = visitor?.account.id === found.accountId ? undefined : visitor?.account.plan
+    const key = `shared ${found.id} ${found.version} ${page} ${viewer} ${plan}`
+    const { value: shown } = await kept.getOrLoad(key, async () => {
       const { board, pins } = await loadFoundBoard(db, found, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
-      const data = { board, pins: await withFrames(search, pins), page, viewer, token }
+      const data = { board, pins: await withFrames(search, pins), page, plan, token }
       const modules = viewer === 'anyone' ? WITH_FRAMES.modules : [...WITH_FRAMES.modules, 'forms.js']
       const head = boardCard(data, publicUrl)
       const content = { title: board.name, noIndex: true, viewer, modules, body: boardPage(data), head }
@@ -40,7 +45,8 @@ interface SharedBoard {
   board: Board
   pins: readonly ShownPin[]
   page: number
-  viewer: Viewer
+  /** Of a reader who is signed in and not the owner. */
+  plan: Visitor['account']['plan'] | undefined
   token: string
 }
 
@@ -66,14 +72,14 @@ const pageParameters = {
 } as const satisfies Parameters
 
 /** Its owner is not named: an account has no name but its address, which is for nobody else. */
-function boardPage({ board, pins, page, viewer, token }: SharedBoard): Html {
+function boardPage({ board, pins, page, plan, token }: SharedBoard): Html {
   const { name, description, itemCount } = board
   const cards = pins.map(({ frame, note }, n) => frameCard(frame, n, { note }))
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">A board of ${counted(itemCount, 'frame')}.</p>
 ${description !== null && html`<p class="note">${description}</p>`}
-${
-  viewer !== 'anyone' &&
+${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro plan.</p>`}${
+  plan === 'pro' &&
   html`<form method="post" action="/web/boards/copy">${hidden('shared', token)}
 <button class="primary">Save to my boards</button></form>`
 }</header>

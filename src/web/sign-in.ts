@@ -46,7 +46,7 @@ export function signInRouter(deps: PageDeps): Routes {
   router.get('/sign-in', paid, async (req, res) => {
     const to = req.query.to === 'here' ? cameFrom(req, publicUrl) : ownPath(req.query.to)
     if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/')
-    if (to !== undefined) setWayBack(res, to)
+    setWayBack(res, { publicUrl, to })
     send(deps, res, {
       title: 'Sign in',
       body: signInForm({ by: deliveryOf(deps), reads: deps.config.reads }),
@@ -139,10 +139,11 @@ async function confirm(deps: PageDeps, cookie: SessionCookie, req: Request, res:
   redirect(res, takeWayBack(req, res) ?? '/')
 }
 
-/** The page of ours whose link led here. */
+/** The page of ours whose link led here; undefined for a page of the sign-in itself, which is no place to return to. */
 function cameFrom(req: Request, publicUrl: string): string | undefined {
   const from = req.headers.referer ?? ''
-  return from.startsWith(`${publicUrl}/`) ? ownPath(from.slice(publicUrl.length)) : undefined
+  const path = from.startsWith(`${publicUrl}/`) ? ownPath(from.slice(publicUrl.length)) : undefined
+  return path !== undefined && /^\/(?:web\/|sign-(?:in|out)(?![\w-]))/.test(path) ? undefined : path
 }
 
 /** The page that asked for this sign-in. Only a path of ours is ever followed. */

@@ -59,7 +59,7 @@ function videoPage(data: VideoData): Html {
   const { author } = video
   const source = safeUrl(video.source_url)
   const player = source === null ? undefined : playerOf(source)
-  const playAt = (second: number) => player && deepLink(video.platform, source, second)
+  const playAt = (second: number) => player && (deepLink(video.platform, source, second) ?? source)
   const facts = [
     author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `,
     `${valueLabel(video.platform)} · ${clock(length)}`,

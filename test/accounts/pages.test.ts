@@ -149,6 +149,10 @@ describe('sign-in', () => {
     const own = api.url
     for (const [referer, to] of [
       [`${own}/frames/abc-1?x=y`, '/frames/abc-1?x=y'],
+      [`${own}/web/sign-in`, '/'],
+      [`${own}/sign-in/confirm`, '/'],
+      [`${own}/sign-out`, '/'],
+      [`${own}/films?author=${'%C3%A9'.repeat(600)}`, '/'],
       [`${own}//evil.example`, '/'],
       [`${own}.evil.example/boards`, '/'],
       ['https://evil.example/boards', '/'],

@@ -47,7 +47,7 @@ test('each change shows at the next read, and a link that has ended is gone', as
   const page = await api.call(shared.replace('/api', ''))
   expect(page.text).not.toContain('<script>alert')
   const told = ['cache-control', 'referrer-policy', 'x-robots-tag'].map((name) => page.headers.get(name))
-  expect(told).toEqual(['no-store', 'no-referrer', 'noindex'])
+  expect(told).toEqual(['no-store', 'same-origin', 'noindex'])
   await read()
 
   await write('PATCH', path, { name: 'renamed' })

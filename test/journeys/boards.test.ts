@@ -230,7 +230,14 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await noted!.locator('.card-link').click()
     await page.locator('dialog .stage > .note').getByText(`hold ${EVIL}`).waitFor()
     await expectAccessible(page)
-    // Whoever is signed in takes the board along, with its notes.
+    // Whoever is signed in and may have boards takes it along, with all that is its own; its owner has it.
+    expect(await page.goto(url(shared)).then(() => page.getByText('to my boards').count())).toBe(0)
+    const { rows } = await service.stores.db.$client.query(
+      `update boards set description = 'As told', cover_frame_id = (select frame_id from board_items
+         where board_id = boards.id order by position desc limit 1)
+        where id = $1 returning cover_frame_id`,
+      [boardPath.split('/').at(-1)],
+    )
     const other = await browser.open()
     const { account } = await ensureAccount(service.stores.db, { email: 'bob@example.org', plan: 'pro' })
     await signIn(other, service.stores.db, service.config.publicUrl, 'bob@example.org')
@@ -242,6 +249,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     const { board, pins } = await loadBoard(service.stores.db, at)
     expect([board.name, pins.map(({ frameId }) => frameId)]).toEqual([EVIL, await order()])
     expect(pins.filter(({ note }) => note === `hold ${EVIL}`)).toHaveLength(1)
+    expect([board.description, board.coverFrameIds[0]]).toEqual(['As told', rows[0].cover_frame_id])
     await other.context().close()
   })
 

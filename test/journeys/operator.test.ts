@@ -218,6 +218,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.keyboard.press('3')
     await page.keyboard.press('Enter')
     await page.locator('#toast').getByRole('button', { name: 'Undo' }).waitFor()
+    await page.getByText(/^2 of \d+: /).waitFor()
   })
 
   test('corrects a frame, describes its video again, and the correction stands', async () => {

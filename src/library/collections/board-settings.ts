@@ -77,6 +77,8 @@ export async function setCover(
   })
 }
 
+type OwnedVersion = BoardVersion & { accountId: string }
+
 export class ShareEnded extends AppError {
   constructor() {
     super('not_found', 'This share link has ended, or is incomplete. Ask the owner of the board for a new one.')
@@ -87,9 +89,10 @@ export class ShareEnded extends AppError {
  * The board behind a share link. @throws ShareEnded: unknown and revoked links, and those of a disabled account, look
  * alike.
  */
-export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardVersion> {
-  const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(sql`
-    select b.id, b.xmin::text as version from boards b join accounts a on a.id = b.account_id
+export async function findSharedBoard(db: DbOrTx, token: string): Promise<OwnedVersion> {
+  const { rows } = await db.execute<OwnedVersion & Record<string, unknown>>(sql`
+    select b.id, b.account_id as "accountId", b.xmin::text as version
+      from boards b join accounts a on a.id = b.account_id
      where b.share_hash = ${hashOf(token)} and a.disabled_at is null`)
   if (!rows[0]) throw new ShareEnded()
   return rows[0]

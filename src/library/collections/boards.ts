@@ -5,7 +5,15 @@ import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { idArray, isId, randomId } from '../ids.ts'
-import { type BoardVersion, findSharedBoard, lockBoard, type OnBoard, PRESENT, RESTING } from './board-settings.ts'
+import {
+  type BoardVersion,
+  findSharedBoard,
+  lockBoard,
+  type OnBoard,
+  PRESENT,
+  RESTING,
+  setCover,
+} from './board-settings.ts'
 import { recordAllPins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
@@ -325,7 +333,7 @@ export async function restoreBoard(db: DbOrTx, { accountId, boardId }: OnBoard):
 }
 
 /**
- * A board of the account's own, with the frames and notes of a shared one.
+ * A board of the account's own, with the description, the frames, the notes and the chosen cover of a shared one.
  * @throws AppError not_found where the link has ended, conflict at MAX_BOARDS
  */
 export async function copySharedBoard(db: DbOrTx, { accountId, token }: { accountId: string; token: string }) {
@@ -338,8 +346,13 @@ export async function copySharedBoard(db: DbOrTx, { accountId, token }: { accoun
     await tx.execute(sql`
       insert into board_items (board_id, frame_id, position, note)
       select ${board.id}, frame_id, position, note from board_items where board_id = ${shared.id}`)
-    await recordAllPins(tx, { accountId, boardId: board.id }, { type: 'board.frame_pinned' })
-    return board
+    const own = { accountId, boardId: board.id }
+    await recordAllPins(tx, own, { type: 'board.frame_pinned' })
+    const { rows } = await tx.execute<{ frameId: string }>(sql`
+      select frame_id as "frameId" from board_items
+       where board_id = ${board.id} and frame_id = (select cover_frame_id from boards where id = ${shared.id})`)
+    if (rows[0]) await setCover(tx, { ...own, ...rows[0] })
+    return (await updateBoard(tx, { ...own, description: shared.description })).board
   })
 }
 

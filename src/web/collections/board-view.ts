@@ -48,7 +48,7 @@ ${planNotice(visitor)}
 ${board?.description && html`<p class="note">${board.description}</p>`}</header>
 <div class="tools">${board ? boardTools(data, board) : total > 0 && exportLinks('/saves/export')}</div>
 <div id="board" data-first="${first}" data-total="${total}" ${about}>
-${total === 0 && (board ? EMPTY : NO_SAVES)}
+${total === 0 && (board ? emptyBoard(visitor) : NO_SAVES)}
 ${selectionForm(data)}
 <div class="wall pins${arranging && ' arranging'}"><ol class="sheet" id="pins" start="${first + 1}">${cards}</ol></div>
 ${numberedPages(page, Math.ceil(total / BOARD_PAGE), at)}
@@ -96,11 +96,11 @@ export function boardPath(
   return `${path}${query.size > 0 ? `?${query}` : ''}${pin === undefined ? '' : `#pin-${pin}`}`
 }
 
-const EMPTY = emptyState(
-  'The frames of this board will be here',
-  html`Press <b>Add frames</b> above, or open a frame on the wall and press <kbd>b</kbd> or <b>Board</b>. Then arrange
-  them here, and share the link.`,
-)
+function emptyBoard({ account }: Visitor): Html {
+  const add = html`Press <b>Add frames</b> above, or open a frame on the wall and press <kbd>b</kbd> or <b>Board</b>.
+  Then arrange them here, and share the link.`
+  return emptyState('The frames of this board will be here', account.plan === 'pro' ? add : html`None was added yet.`)
+}
 
 const NO_SAVES = emptyState(
   'What you save will be here',

@@ -145,15 +145,14 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
       ...(locked.length > 0 || taken.length === 0 ? { undo: `${at.frameId}:${locked.join(',')}` } : {}),
       ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
     }
-    const one = next.replace(/(?<=[?&]done=)\d+/, (done) => String(Number(done) + 1))
-    return { json: { attributes: locked, taken }, to: telling(one, told) }
+    return { json: { attributes: locked, taken }, to: telling(counting(next, 1), told) }
   })
 
   actions.action({ path: '/web/review/:id/undo', who: 'operator', body: TakeBack }, async (asked) => {
     const { visitor, body, param } = asked
     const at = { frameId: param('id'), accountId: visitor.account.id }
     const attributes = await takeBackReview(db, { ...at, attributes: body.attributes.split(',') })
-    return { json: { attributes }, to: telling(body.next, { at: at.frameId }) }
+    return { json: { attributes }, to: telling(counting(body.next, -1), { at: at.frameId }) }
   })
 
   // Every value of one frame, texts too. An empty field that a person had set goes back to the annotators.
@@ -164,6 +163,10 @@ function addReviewActions(actions: Actions, { db }: PageDeps): void {
     await correctFrame(db, { frameId: param('id'), accountId: visitor.account.id, correction })
     return { json: { changed: given.length }, to: `/operator/review/${param('id')}?kept=${given.length}` }
   })
+}
+
+function counting(path: string, by: 1 | -1): string {
+  return path.replace(/(?<=[?&]done=)\d+/, (done) => String(Math.max(0, Number(done) + by)))
 }
 
 function telling(path: string, told: Readonly<Record<string, string>>): string {

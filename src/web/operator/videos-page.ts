@@ -95,7 +95,7 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
   )
   const { all, left } = rows[0]!
   const share =
-    all > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
+    left > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
   return html`<details class="notice">
 <summary>No vision model is set: frames are measured.${share}</summary>
 <p>Run <code>ollama pull qwen3-vl:8b-instruct</code>, set this, then start the service again. The name of another server

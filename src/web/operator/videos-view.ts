@@ -101,7 +101,7 @@ function countLinks(counts: StatusCounts, shown: ShownList): Html[] {
   return (Object.keys(SHOWN) as ShownList[]).map((list) => {
     const here = list === shown && trusted(' aria-current="true"')
     return html`<a href="${listPath(list)}"${here}>${capitalized(list)}
-<b>${thousands(countOf(counts, list))}</b></a>`
+<span class="n">${thousands(countOf(counts, list))}</span></a>`
   })
 }
 
