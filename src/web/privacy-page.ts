@@ -35,6 +35,6 @@ const BODY = html`<h1>Privacy</h1>
 <tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
-  of others.</p>
+  of others. Play on a film’s page loads YouTube or Vimeo, who then see your network address.</p>
 <p>You see and end keys and apps on <a href="/keys">your keys page</a>, where you also delete your account. For a copy
   of everything that is kept about you, ask the operator of this service.</p>`
