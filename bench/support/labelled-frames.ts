@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { encodeImages } from '../../src/video/extract/frame-images.ts'
-import { differenceHash, measureLuma } from '../../src/video/extract/measure.ts'
+import { measureLuma } from '../../src/video/extract/measure.ts'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
 import { readFolder } from './clips.ts'
 
@@ -97,7 +97,6 @@ export async function keptFrame(picture: Buffer, id: string, tSec: number): Prom
     .toBuffer({ resolveWithObject: true })
   const { width, height } = info
   const { image } = await encodeImages(data, width, height)
-  const gray = await sharp(picture).resize(160, 90, { fit: 'fill' }).removeAlpha().grayscale().raw().toBuffer()
   return {
     id,
     tSec,
@@ -108,7 +107,6 @@ export async function keptFrame(picture: Buffer, id: string, tSec: number): Prom
     height,
     ...measureLuma(data),
     motion: 0,
-    phash: differenceHash(gray),
     reason: 'sampled',
   }
 }

@@ -8,7 +8,7 @@ import { sizeOfReannotation } from '../library/frames/reannotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { type Labelled, scoreLabels } from '../vision/agreement.ts'
-import { type Annotator, AnnotatorUnavailable, type Finding } from '../vision/annotator.ts'
+import { type Annotator, AnnotatorUnavailable, type Finding, faultOf } from '../vision/annotator.ts'
 import { CHOSEN } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'
 import { type CommandContext, withContext } from './context.ts'
@@ -45,22 +45,24 @@ async function check({ db, store, openQueues }: CommandContext, vision: VisionCo
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
   const { redis } = await openQueues()
   const parts = { db, redis, prefix: DEFAULT_PREFIX }
-  await using model = openModel(vision, parts)
+  // Workers may hold all the calls that are allowed at once.
+  const limiter = { acquire: async () => ({ release() {} }) }
+  await using model = openModel(vision, parts, { limiter })
   const signal = new AbortController().signal
   const techniques = (await loadVocabulary(db)).active.map(toTerm)
   const findings = (await model.inspect?.(techniques)) ?? []
   const workers = (await findAnnotator(db))?.version ?? 'nothing yet'
   const isTheirs = workers.endsWith(`+${model.version}`)
   if (isTheirs) await recordCheck(db, workers, findings)
-  if (free || isFaulty(findings)) return findings
+  if (free || faultOf(findings)) return findings
   const rules = { ...vision, budgetPerVideo: undefined }
   const optionsFor = (videoId: string) => ({ signal, techniques, ledger: openLedger(db, rules, videoId) })
   try {
     const { describeSquares } = await import('../vision/model/check.ts')
-    await using asked = openModel(vision, parts, { cache: undefined, maxAttempts: 1 })
+    await using asked = openModel(vision, parts, { limiter, cache: undefined, maxAttempts: 1 })
     const squares = await describeSquares(asked, optionsFor('check'))
     findings.push(...squares.findings)
-    if (isFaulty(findings)) return findings
+    if (faultOf(findings)) return findings
     const library = isTheirs
       ? { told: await costOfLibrary(db, workers, { ...vision, secondsAFrame: squares.seconds }), fault: null }
       : { told: '', fault: `The workers use ${workers}. Start them with the same VISION_* variables.` }
@@ -71,8 +73,6 @@ async function check({ db, store, openQueues }: CommandContext, vision: VisionCo
     throw error
   }
 }
-
-const isFaulty = (findings: readonly Finding[]) => findings.some(({ fault }) => fault !== null)
 
 async function costOfLibrary(
   db: CommandContext['db'],

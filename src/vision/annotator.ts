@@ -15,8 +15,6 @@ export interface FrameToAnnotate {
   tone: Tone
   /** Mean absolute luma difference to the neighbouring frames of the film, 0–255; 0 for a still. */
   motion: number
-  /** 64-bit difference hash, 16 hex digits. */
-  phash: string
   /** Why this frame was picked (`extract` writes it, e.g. `cut: fade through black`). */
   reason: string
   /** The rest that it was taken from; absent or null where none is known. */
@@ -163,6 +161,8 @@ export interface Finding {
   told: string
   fault: string | null
 }
+
+export const faultOf = (findings: readonly Finding[]) => findings.find(({ fault }) => fault)?.fault ?? undefined
 
 /** The video has cost its own budget: its other frames keep what can be measured. */
 export class VideoBudgetSpent extends Error {

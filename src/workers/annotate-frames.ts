@@ -166,7 +166,6 @@ async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnot
     luma: row.luma,
     tone: row.tone as Tone,
     motion: row.motion,
-    phash: row.phash,
     reason: row.reason,
     rest: row.rest,
   }

@@ -1,13 +1,14 @@
 import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { recordCheck } from '../library/annotator/active-annotator.ts'
+import { findAnnotatorStatus, recordCheck } from '../library/annotator/active-annotator.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
-import type { Annotator } from '../vision/annotator.ts'
+import { type Annotator, faultOf } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 import { type ModelAnnotatorOptions, openModelAnnotator } from '../vision/model/model-annotator.ts'
@@ -64,9 +65,16 @@ export function openModel(
   })
 }
 
-/** Asks the model's server what costs nothing, for operators. It ends with the annotator. */
+const LOOK_AGAIN_MS = 60_000
+
+/** Asks the model's server what costs nothing, for operators. A fault is looked at again while it stands. */
 export async function inspectModel(annotator: Annotator, db: Db): Promise<void> {
   if (!annotator.inspect) return
   const techniques = (await loadVocabulary(db)).active.map(toTerm)
-  await recordCheck(db, annotator.version, await annotator.inspect(techniques))
+  do {
+    const findings = await annotator.inspect(techniques)
+    await recordCheck(db, annotator.version, findings)
+    if (!faultOf(findings)) return
+    await sleep(LOOK_AGAIN_MS, undefined, { ref: false })
+  } while ((await findAnnotatorStatus(db)).check)
 }

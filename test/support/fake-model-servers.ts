@@ -161,6 +161,7 @@ export const FAKE_SERVERS: Readonly<Record<VisionServer, FakeServer>> = {
       listed('/api/v0/models', {
         id: isMissing ? 'another' : model,
         type: isBlind ? 'llm' : 'vlm',
+        capabilities: ['tool_use'],
         state: 'loaded',
         loaded_context_length: window,
       })(path),

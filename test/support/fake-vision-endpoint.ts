@@ -23,7 +23,6 @@ export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {})
     luma: 120,
     tone: 'bright',
     motion: 0,
-    phash: hash.toString('hex', 8, 16),
     reason: 'beat',
     ...over,
   }
@@ -51,6 +50,7 @@ export type Behaviour =
   | 'rejected'
   | 'fenced'
   | 'in-thoughts'
+  | 'cut-in-thoughts'
   | 'endless-space'
   | 'thinks'
 
@@ -299,6 +299,7 @@ function replyOf(behaviour: Behaviour, described: Frame[]): Reply {
     return { ...good, text: `Here it is:\n\`\`\`json\n${good.text}\n\`\`\`\nI hope that {this} helps.` }
   if (behaviour === 'thinks') return { ...good, thoughts: 'Let me see.' }
   if (behaviour === 'in-thoughts') return { ...good, text: '', thoughts: good.text }
+  if (behaviour === 'cut-in-thoughts') return { ...cut(good, 0.6), text: '', thoughts: cut(good, 0.6).text }
   if (behaviour === 'endless-space') {
     const [first] = frames
     const text = `{"frames":[${JSON.stringify(first)},${' '.repeat(5_000)}`

@@ -25,7 +25,7 @@ async function frame(id: string, picture?: 'text-card'): Promise<FrameToAnnotate
   const file = new URL(`./fixtures/${picture}.webp`, import.meta.url)
   const image = picture ? await readFile(file) : await PLAIN.clone().toBuffer()
   const imageSha256 = createHash('sha256').update(image).digest('hex')
-  const rest = { tSec: 1, kind: 'cut', luma: 20, tone: 'dark', motion: 0, phash: '0000000000000000', reason: 'cut' }
+  const rest = { tSec: 1, kind: 'cut', luma: 20, tone: 'dark', motion: 0, reason: 'cut' }
   return { id, image, imageSha256, width: 1280, height: 720, ...rest } as FrameToAnnotate
 }
 

@@ -27,7 +27,6 @@ function toFrame(id: string, image: Buffer, over: Partial<FrameToAnnotate> = {})
     luma: 20,
     tone: 'dark',
     motion: 0,
-    phash: '0000000000000000',
     reason: 'cut',
     ...over,
   }

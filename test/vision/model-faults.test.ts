@@ -50,6 +50,7 @@ test.each<[told: string, by: string, fake: FakeVisionOptions]>([
   ['misconfigured', 'a refused key', { plan: () => 'wrong-key' }],
   ['misconfigured', 'a model that is not there', { plan: () => 'no-model' }],
   ['misconfigured', 'Gemini', { replace: async () => geminiError('API key not valid. Please pass a valid API key.') }],
+  ['budget_spent', 'Anthropic', { replace: async () => geminiError('Your credit balance is too low') }],
   ['budget_spent', '402', { replace: async () => ({ status: 402, body: { error: { message: 'No credits' } } }) }],
 ])('%s is told once and nobody asks again: %s', async (code, _, { plan, replace }) => {
   let asked = 0

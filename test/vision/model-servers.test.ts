@@ -5,12 +5,15 @@ import { tokensOfInstructions } from '../../src/vision/model/window.ts'
 import { VISION_NAMES, type VisionServer } from '../../src/vision-profiles.ts'
 import { ATTRIBUTES, CHOSEN, isListed } from '../../src/vocabulary.ts'
 import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
-import { limitOf, start, toFrames } from './model-run.ts'
+import { inTurn, limitOf, start, toFrames } from './model-run.ts'
 
 /* The servers of VISION, each in its own way of speaking, and each way in which they are known to fail. */
 
 const open = (server: VisionServer, fake: FakeVisionOptions = {}, options = {}) =>
   start({ server, ...fake }, { server, limiter: limitOf(1), ...options })
+
+const refuseFormat: FakeVisionOptions['replace'] = async ({ response_format }) =>
+  response_format && { status: 422, body: { detail: [{ loc: ['body', 'response_format'], msg: 'Extra inputs' }] } }
 
 test.each(VISION_NAMES)('%s is asked in its own way, and every frame is described', async (server) => {
   await using run = await open(server)
@@ -44,6 +47,8 @@ test.each<[what: string, server: VisionServer, fake: FakeVisionOptions, calls: n
   ['a schema that is ignored: a fence and a sentence around the JSON', 'ollama', { plan: () => 'fenced' }, 1],
   ['the JSON among the thoughts, the content empty', 'vllm', { plan: () => 'in-thoughts' }, 1],
   ['the JSON among the thoughts, the content empty', 'ollama', { plan: () => 'in-thoughts' }, 1],
+  ['a frame among the thoughts, which are cut off', 'vllm', { plan: inTurn('cut-in-thoughts') }, 2],
+  ['a member that is refused in a list of details', 'compatible', { replace: refuseFormat }, 1],
   [
     'spaces without end: what is whole is kept, the rest is asked for alone',
     'vllm',

@@ -3,7 +3,7 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { reannotations } from '../../db/schema/frames.ts'
 import { settings } from '../../db/schema/settings.ts'
 import { AppError } from '../../errors.ts'
-import type { Finding } from '../../vision/annotator.ts'
+import { type Finding, faultOf } from '../../vision/annotator.ts'
 import { findSetting, putSetting } from '../settings.ts'
 import { findProgress, type Progress } from './progress.ts'
 import { type Costs, costsOf } from './vision-spending.ts'
@@ -58,12 +58,13 @@ interface ModelCheck {
 
 const VISION_CHECK = 'vision-check'
 
-/** Records a check of the model. A fault is a problem until a check without one, or until frames are described. */
+/** Records a check of the model. Its fault is a problem until a check without one, or until frames are described. */
 export async function recordCheck(db: Db, annotator: string, findings: readonly Finding[]): Promise<void> {
-  await putSetting(db, VISION_CHECK, { annotator, at: new Date().toISOString(), findings } satisfies ModelCheck)
-  const fault = findings.find((finding) => finding.fault !== null)?.fault
+  const mended = faultOf((await findSetting<ModelCheck>(db, VISION_CHECK))?.findings ?? [])
+  const fault = faultOf(findings)
   if (fault) await recordAnnotatorProblem(db, { code: 'misconfigured', message: fault })
-  else await clearAnnotatorProblem(db, new Date())
+  else if (mended) await clearAnnotatorProblem(db, new Date(), mended)
+  await putSetting(db, VISION_CHECK, { annotator, at: new Date().toISOString(), findings } satisfies ModelCheck)
 }
 
 const VISION_STATUS = 'vision-status'
@@ -97,13 +98,17 @@ export async function recordAnnotatorProblem(db: Db, problem: { code: string; me
     })
 }
 
-/** Records that describing works. A call that began before the problem was last reported is ignored. */
-export async function clearAnnotatorProblem(db: Db, began: Date): Promise<void> {
+/** Records that describing works, or that `message` is mended. What began before the last report is ignored. */
+export async function clearAnnotatorProblem(db: Db, began: Date, message?: string): Promise<void> {
   await db
     .update(settings)
     .set({ value: { code: 'ok' } satisfies StoredStatus, updatedAt: new Date() })
     .where(
-      and(eq(settings.name, VISION_STATUS), sql`${settings.value}->>'code' <> 'ok'`, lt(settings.updatedAt, began)),
+      and(
+        eq(settings.name, VISION_STATUS),
+        sql`${settings.value}->>'message' = coalesce(${message ?? null}, ${settings.value}->>'message')`,
+        lt(settings.updatedAt, began),
+      ),
     )
 }
 
@@ -117,13 +122,13 @@ export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
       ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
       : null
   // A fault that was mended since is no news.
-  const isNews = problem !== null || check?.findings.every(({ fault }) => fault === null)
+  const isNews = check && [undefined, problem?.message].includes(faultOf(check.findings))
   return {
     present: active?.version ?? null,
     problem,
     waiting: await db.$count(reannotations),
     progress: active ? await findProgress(db, active.model) : null,
-    check: check && isNews && check.annotator === active?.version ? check : null,
+    check: isNews && check.annotator === active?.version ? check : null,
     last_24_h: await costsOf(db),
   }
 }

@@ -61,7 +61,7 @@ export function describeProgress({ progress, problem, last_24_h }: Told, budgetP
     lines.push(`${done} of ${frames} frames are described${pace}${time}.`)
     if (problem) lines.push(`${frames - done} frames wait until the model answers again.`)
     else if (again > 0 && again < frames - done)
-      lines.push(`${again} of them, described again, wait behind those of new videos.`)
+      lines.push(`${again} of the rest, described again, wait behind those of new videos.`)
   }
   const { calls, cost_usd } = last_24_h
   const expected = progress?.expected_usd

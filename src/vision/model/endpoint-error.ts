@@ -71,7 +71,9 @@ function unavailableBy(failure: HttpFailure, reason: string, asked: ServerOption
   if (BLIND.test(failure.message)) return misconfigured(describeBlind(asked, reason))
   if (code === PAGE)
     return misconfigured(`${asked.baseUrl} answers with a page, not as a model's server. ${toMending(asked, 'reach')}`)
-  if (status === 402) return spent(`The vision endpoint requires payment (${reason}). Add credit to its account.`)
+  // Anthropic answers 400 to an empty account.
+  if (status === 402 || (status === 400 && /credit balance/i.test(reason)))
+    return spent(`The vision endpoint requires payment (${reason}). Add credit to its account.`)
   if (status === 429 && code === 'insufficient_quota')
     return spent(`The quota of the vision endpoint is used up (${reason}). Raise it or wait for its renewal.`)
   if (status === 429) return rateLimited(readRetryAfter(headers) ?? DEFAULT_PAUSE_MS)

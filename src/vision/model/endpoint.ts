@@ -23,7 +23,8 @@ export type ModelReply =
   | { kind: 'failed'; reason: string; usage: Usage }
 
 /** Gemini calls it generation_config.response_schema. Others name the member of the schema that they do not know. */
-const SCHEMA = /response_?format|schema|output_(config|format)|structured output|guided|grammar|additionalproperties/
+const SCHEMA =
+  /response_?format|schema|output_(format|config(?!.*effort))|structured output|guided|grammar|additionalproperties/
 
 /** More adjustments than this mean that a server contradicts itself. */
 const MAX_ADJUSTMENTS = 5
@@ -94,10 +95,10 @@ function toReply(raw: RawReply | undefined, price: ModelPrice | undefined): Mode
   if (!raw) return { kind: 'failed', reason: 'the reply has no message', usage }
   const { text, thoughts, isCut, refusal } = raw
   if (refusal) return { kind: 'refused', reason: plainText(refusal, 300) || 'refused', usage }
-  const thought = /^\s*<think>/.test(text ?? '') || (thoughts.trim() !== '' && (isCut || Boolean(text?.trim())))
   // A model that reasons first may spend all its tokens on that. Its drafts are no answer.
-  if (isCut) return { kind: 'text', text: text ?? '', truncated: true, thought, usage }
-  const said = text?.trim() ? text : thoughts || text
-  if (said === null) return { kind: 'failed', reason: 'the reply has no text', usage }
-  return { kind: 'text', text: said, truncated: false, thought, usage }
+  const isDraft = isCut && !/^\s*(\{|```)/.test(thoughts)
+  const said = text?.trim() || isDraft ? text : thoughts || text
+  if (said === null && !isCut) return { kind: 'failed', reason: 'the reply has no text', usage }
+  const thought = /^\s*<think>/.test(text ?? '') || (thoughts.trim() !== '' && said !== thoughts)
+  return { kind: 'text', text: said ?? '', truncated: isCut, thought, usage }
 }

@@ -15,7 +15,7 @@ import { describeSmall, isTooLong, misconfigured } from './endpoint-error.ts'
 import type { ServerOptions } from './http.ts'
 import { type ModelImage, toModelImage } from './images.ts'
 import { toAnswerSchema, writeContext, writeSystemPrompt } from './prompt.ts'
-import { answerRoom, cutToWindow, tokensOf } from './window.ts'
+import { answerRoom, cutToWindow, tokensOf, WIDE_PICTURE } from './window.ts'
 import type { ModelRequest, RequestPart } from './wire-forms.ts'
 
 /** The room of an answer doubles each time it was cut off, up to this many times the usual. */
@@ -114,6 +114,9 @@ async function askTogether(
   { n, room }: Attempt,
 ): Promise<void> {
   const asked = frames.map((prepared, i) => ({ ...prepared, name: nameOf(i) }))
+  const known = context.window.tokens ?? Number.POSITIVE_INFINITY
+  if (known < tokensAlone(context, asked[0]!))
+    return endTooLarge(context, asked[0]!, `${known} tokens, and workers learn of more when they start`)
   const request = toRequest(context, asked, room)
   const { reply, parsed, recorded } = await context.ask(request, asked, 'ok')
   if (reply.kind !== 'text') {
@@ -137,7 +140,7 @@ async function askTogether(
   if (endedEarly(reply, request)) {
     const whole = reply.usage.inputTokens! + reply.usage.outputTokens!
     context.window.tokens = Math.min(whole, context.window.tokens ?? whole)
-    if (asked.length === 1) throw tooSmall(context, asked[0]!, `the answer ends at ${whole} tokens in all`)
+    if (asked.length === 1) return endTooLarge(context, asked[0]!, `the answer ends at ${whole} tokens in all`)
     return askAgain(context, missing, { n, room }, 'the window of the model is too small')
   }
   const more = reply.truncated ? Math.min(MAX_ROOM, room * 2) : room
@@ -251,7 +254,7 @@ async function askAgain(
 async function isolate(context: BatchContext, frames: readonly PreparedFrame[], ending: Ending): Promise<void> {
   const [first] = frames
   if (first && frames.length === 1) {
-    if (isTooLong(ending.reason)) throw tooSmall(context, first, ending.reason)
+    if (isTooLong(ending.reason)) return endTooLarge(context, first, ending.reason)
     return close(context, first.frame, ending)
   }
   const half = Math.ceil(frames.length / 2)
@@ -259,8 +262,14 @@ async function isolate(context: BatchContext, frames: readonly PreparedFrame[], 
   await askFor(context, frames.slice(half))
 }
 
-function tooSmall({ instructions, asked }: BatchContext, { tokens }: PreparedFrame, reason: string) {
-  return misconfigured(describeSmall(asked, instructions + tokens + answerRoom(1, 1), reason))
+const tokensAlone = ({ instructions }: BatchContext, { tokens }: PreparedFrame) =>
+  instructions + tokens + answerRoom(1, 1)
+
+/** Fails a frame that is larger than others. @throws AnnotatorUnavailable where the window is too small for any */
+async function endTooLarge(context: BatchContext, prepared: PreparedFrame, cause: string): Promise<void> {
+  const reason = describeSmall(context.asked, tokensAlone(context, prepared), cause)
+  if (prepared.tokens <= WIDE_PICTURE) throw misconfigured(reason)
+  await close(context, prepared.frame, { status: 'failed', reason })
 }
 
 /** Why a frame ends without values. */

@@ -39,14 +39,16 @@ export class HttpFailure extends Error {
     // Gemini wraps an error into a list. Ollama sends a text, some send the members without a wrapping.
     const outer = Array.isArray(body) ? body[0] : body
     const error = outer?.error ?? outer
-    super(String(error?.message ?? error?.detail ?? (typeof error === 'object' ? JSON.stringify(error) : error)))
+    super(toText(error?.message ?? error?.detail ?? error))
     this.status = status
     this.code = error?.code
-    this.param = String(error?.param ?? '')
+    this.param = toText(error?.param ?? '')
     this.headers = headers
     this.error = error
   }
 }
+
+const toText = (said: unknown): string => (typeof said === 'string' ? said : JSON.stringify(said))
 
 /**
  * The JSON of a reply; undefined for a body that is none. Redirects are refused, and a body without end.
@@ -66,8 +68,8 @@ export async function requestJson(
   })
   const text = await readBody(response, maxBytes)
   const { status } = response
-  // A proxy sends pages too while the server behind it is away.
-  if (status < 500 && /^\s*<(!doctype|html)/i.test(text))
+  // A proxy sends pages too: the server behind it is away, or the request is too large.
+  if ((response.ok || status === 404 || status === 405) && /^\s*<(!doctype|html)/i.test(text))
     throw new HttpFailure(status, { code: PAGE, message: 'a page' }, response.headers)
   const json = tryParse(text)
   if (!response.ok) throw new HttpFailure(status, json ?? plainText(text, 200), response.headers)

@@ -2,7 +2,7 @@ import { profileOf } from '../../vision-profiles.ts'
 import { AnnotatorUnavailable, type Finding } from '../annotator.ts'
 import { classify, describeBlind, describeMissing, describeSmall } from './endpoint-error.ts'
 import { HttpFailure, PAGE, requestJson, type ServerOptions } from './http.ts'
-import { answerRoom, cutToWindow, LARGEST_PICTURE } from './window.ts'
+import { answerRoom, cutToWindow, WIDE_PICTURE } from './window.ts'
 import { WIRE_FORMS } from './wire-forms.ts'
 
 /** What a server tells of its model without a call. Null: it does not say. */
@@ -41,8 +41,9 @@ export async function inspectServer(options: ServerOptions, signal: AbortSignal)
     signal.throwIfAborted()
     const status = error instanceof HttpFailure && error.code !== PAGE ? error.status : 0
     if (status === 404 && isOfModel) return { ...NOTHING, hasModel: false }
-    // A key may be good for calls alone.
-    if (status === 403 || status === 404) return NOTHING
+    // A key may be good for calls alone, and a gateway may list nothing. Gemini answers 400 to a wrong key.
+    const isKey = status === 401 || (status === 400 && server === 'gemini')
+    if (status === 403 || status === 404 || (status > 0 && !isKey && !profile.tells)) return NOTHING
     const { reason } = classify(error, options)
     throw new AnnotatorUnavailable('unreachable', `${baseUrl} is not ready (${reason}).`, UNREADY_PAUSE_MS)
   }
@@ -53,7 +54,8 @@ export async function inspectServer(options: ServerOptions, signal: AbortSignal)
 function toFacts(answer: any, { server, model }: ServerOptions): ServerFacts {
   const list = answer?.data
   const entry = Array.isArray(list) ? list.find((each) => each?.id === model) : answer
-  if (!entry) return { ...NOTHING, hasModel: false }
+  // OpenRouter takes variants (`:nitro`) and presets (`@preset/…`) that it does not list.
+  if (!entry) return { ...NOTHING, hasModel: server === 'openrouter' && /[:@]/.test(model) ? null : false }
   const { modalities, capabilities, type, architecture, default_generation_settings, model_info = {} } = entry
   const sees = [
     modalities?.vision,
@@ -68,8 +70,8 @@ function toFacts(answer: any, { server, model }: ServerOptions): ServerFacts {
     default_generation_settings?.n_ctx ??
     model_info[`${model_info['general.architecture']}.context_length`]
   return {
-    hasModel: true,
-    takesPictures: sees.find((value) => value !== undefined) ?? null,
+    hasModel: server === 'llamacpp' ? null : true,
+    takesPictures: sees.includes(true) || (sees.includes(false) ? false : null),
     window: server === 'ollama' ? Math.min(OLLAMA_WINDOW, window ?? OLLAMA_WINDOW) : (window ?? null),
   }
 }
@@ -81,8 +83,8 @@ export function toFindings(
 ): Finding[] {
   const { hasModel, takesPictures, window } = facts
   const { baseUrl, model } = asked
-  const needed = instructions + LARGEST_PICTURE + answerRoom(1, 1)
-  const frames = Array.from({ length: batchSize }, () => ({ tokens: LARGEST_PICTURE }))
+  const needed = instructions + WIDE_PICTURE + answerRoom(1, 1)
+  const frames = Array.from({ length: batchSize }, () => ({ tokens: WIDE_PICTURE }))
   const { length } = cutToWindow(frames, { window: window ?? undefined, instructions, room: 1 })[0]!
   const finding = (what: string, told: string | false, fault: string | false = false): Finding => ({
     what,

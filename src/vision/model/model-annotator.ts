@@ -8,6 +8,7 @@ import {
   type Finding,
   type FrameAnnotation,
   type FrameToAnnotate,
+  faultOf,
   type TechniqueTerm,
   type VideoContext,
 } from '../annotator.ts'
@@ -48,9 +49,8 @@ export interface ModelAnnotatorOptions extends Omit<ServerOptions, 'server' | 'm
 }
 
 /**
- * Describes frames with a vision model behind any OpenAI-compatible endpoint. Frames of one call share the prompt,
- * and what has been answered is never asked again. Throws
- * `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`) after
+ * Describes frames with a vision model behind a server of any form. What has been answered is never asked again.
+ * Throws `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`) after
  * everything already paid for went through `onAnnotated`.
  */
 export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
@@ -150,7 +150,7 @@ function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: numbe
   async function look(techniques: readonly TechniqueTerm[], signal: AbortSignal): Promise<Finding[]> {
     const facts = await inspectServer(asked, signal)
     const given = set ?? facts.window
-    if (given !== null) Object.assign(window, { given, tokens: Math.min(given, window.tokens ?? given) })
+    if (given !== null && given !== window.given) Object.assign(window, { given, tokens: given })
     const instructions = tokensOfInstructions(techniques)
     return toFindings({ ...facts, window: given }, { asked, instructions, batchSize })
   }
@@ -166,7 +166,7 @@ function openServer(asked: ServerOptions, { batchSize, set }: { batchSize: numbe
     /** @throws AnnotatorUnavailable for what the model lacks, before its first call */
     async requireFit(techniques: readonly TechniqueTerm[], signal: AbortSignal): Promise<void> {
       if (isFit) return
-      const fault = (await look(techniques, signal)).find((finding) => finding.fault)?.fault
+      const fault = faultOf(await look(techniques, signal))
       if (fault) throw misconfigured(fault)
       isFit = true
     },

@@ -8,15 +8,15 @@ const TOKENS_BASE = 200
 /** Beside the pictures of a call: title, names of frames, marks of the chat. */
 const TOKENS_AROUND = 150
 
-/** Cells of 28 pixels: Qwen's models take 28 or 32, others fewer tokens. */
+/** Pixels of a cell: Qwen's models take 28 or 32. For others it is an estimate. */
 const CELL = 28
 
 export function tokensOfPicture(width: number, height: number): number {
   return Math.ceil(width / CELL) * Math.ceil(height / CELL)
 }
 
-/** The largest picture that is sent. */
-export const LARGEST_PICTURE = tokensOfPicture(1280, 720)
+/** A picture of 16:9 with much text. A few are larger: 4:3 or square. */
+export const WIDE_PICTURE = tokensOfPicture(1280, 720)
 
 /** At most: three tokenizers make a token of 4.0 to 4.3 bytes of the instructions. */
 export function tokensOfInstructions(techniques: readonly TechniqueTerm[]): number {
