@@ -12,7 +12,7 @@ export interface Choice {
 
 export interface Question {
   ask: string
-  /** Each is right. Further arguments are allowed: more filters narrow, and a limit spares. */
+  /** Each is right. Further arguments are allowed (filters narrow, a limit spares), but none that is null here. */
   right: Choice[]
   /** The recorded one. */
   chosen: Choice
@@ -44,7 +44,9 @@ export function judge(right: readonly Choice[], chosen: Choice | undefined): Ver
   const same = right.filter(({ tool }) => tool === chosen?.tool)
   if (!chosen || same.length === 0) return 'wrong tool'
   const taken = argumentsAsRead(chosen)
-  return taken && same.some((one) => holds(argumentsAsRead(one), taken)) ? 'right' : 'wrong arguments'
+  const isRight = (one: Choice) =>
+    holds(argumentsAsRead(one), taken) && Object.keys(one.args).every((key) => one.args[key] !== null || !taken?.[key])
+  return taken && same.some(isRight) ? 'right' : 'wrong arguments'
 }
 
 /** As the tool reads them; undefined where it refuses them. */

@@ -12,8 +12,7 @@ import type { ImageLink } from './tool.ts'
 
 /**
  * A value that is not known is left out. A long caption is cut as in the text where there are many; `detail: "full"`
- * has all of it. The
- * video is the one of `videos` whose id the frame's id begins with.
+ * has all of it. The video is the one of `videos` whose id the frame's id begins with.
  */
 export const CompactFrame = z.object({
   id: z.string(),

@@ -55,7 +55,7 @@ export function taskMethods({ db }: Pick<App, 'db'>, calls: Pick<ToolCalls, 'gua
     answer: async (params, context, era) => {
       requireDeclared(params, era)
       return calls.guarded(context, async ({ caller }) => {
-        const taskId = String(params.taskId)
+        const taskId = typeof params.taskId === 'string' ? params.taskId : ''
         const ids = taskId.split('.').slice(0, -1)
         const isOwn = caller && !refusalOf(caller, 'videos:write') && taskIdOf(caller.account.id, ids) === taskId
         const videos = isOwn ? await reportVideos(db, ids) : []

@@ -52,11 +52,13 @@ interface BriefDeps extends FilmDeps {
 const MOST_BEATS = 24
 /** The frames of a board that its storyboard shows. */
 export const MOST_PANELS = 60
+const MOST_WORDS = 300
 
 type Shot = Pick<Beat, 'from_sec' | 'to_sec' | 'way_in' | 'way_out' | 'held_share' | 'motion'> & { frame_ids: string[] }
 type Frames = readonly FrameDocument[]
 
 const NO_BUILD = { shots: [] }
+const UNKNOWN = { way_in: null, way_out: null, held_share: null, motion: null }
 
 /** @throws AppError not_found, conflict for a film without frames */
 export async function filmBrief(deps: BriefDeps, id: string): Promise<{ brief: Brief; page: string }> {
@@ -84,42 +86,43 @@ export async function boardBrief(deps: BriefDeps, { board, pins }: Pick<LoadedBo
   for (const [id, own] of Map.groupBy(frames, ({ video_id }) => video_id)) {
     const { shots } = toShots((await deps.films.build(id)) ?? NO_BUILD, own)
     for (const frame of own) {
-      const shot = shots.find(({ frame_ids }) => frame_ids.includes(frame.id)) ?? unmeasured([frame], null)[0]!
-      beatOf.set(frame.id, toBeat([shot], [frame], deps.publicUrl))
+      const [from_sec, to_sec] = frame.shot_sec ?? [frame.t_sec, frame.t_sec]
+      const shot = shots.find(({ frame_ids }) => frame_ids.includes(frame.id))
+      beatOf.set(frame.id, toBeat([shot ?? { ...UNKNOWN, from_sec, to_sec }], [frame], deps.publicUrl))
     }
   }
   const beats = shown.flatMap(({ frameId, note }) => {
     const beat = beatOf.get(frameId)
     return beat ? [{ ...beat, note }] : []
   })
-  const left = board.itemCount - shown.length
+  const left = board.itemCount - beats.length
   const brief = { title: board.name, author: null, source_url: null, palette: paletteOf(frames), beats, left }
-  return { brief, page: toPage(brief, board.description ? [`About: ${quote(board.description, 600)}`] : []) }
+  return { brief, page: toPage(brief, board.description ? [`About: ${inMarkdown(board.description, 600)}`] : []) }
 }
 
 /** Where no shots are known: from frame to frame. */
 function unmeasured(frames: Frames, durationSec: number | null): Shot[] {
   return stretchesOf(frames, lengthOf(frames, durationSec), ({ id }) => id).map(({ from, to, value }) => {
-    const unknown = { way_in: null, way_out: null, held_share: null, motion: null }
-    return { ...unknown, from_sec: round(from), to_sec: round(to), frame_ids: [value!] }
+    return { ...UNKNOWN, from_sec: round(from), to_sec: round(to), frame_ids: [value!] }
   })
 }
 
 /** Neighbouring shots as one beat; the first described frame stands for it. */
-function toBeat(shots: readonly Shot[], frames: Frames, publicUrl: string): Beat {
+function toBeat(shots: readonly Omit<Shot, 'frame_ids'>[], frames: Frames, publicUrl: string): Beat {
   const [first, last] = [shots[0]!, shots.at(-1)!]
   const frame = frames.find(({ caption }) => caption !== null) ?? frames[0]
   const words = new Set(frames.flatMap(({ on_screen_text }) => on_screen_text?.trim() || []))
+  const told = (text: string | null | undefined) => (text ? clip(text, MOST_WORDS) : null)
   return {
     from_sec: first.from_sec,
     to_sec: last.to_sec,
     shots: shots.length,
-    seen: frame?.caption ?? null,
+    seen: told(frame?.caption),
     measured: frame?.has_measured_caption === true,
-    on_screen_text: words.size > 0 ? [...words].join(' / ') : null,
+    on_screen_text: told([...words].join(' / ')),
     subject: frame?.subject ?? null,
     technique: frame?.technique ?? null,
-    steal: frames.find(({ steal }) => steal !== null)?.steal ?? null,
+    steal: told(frames.find(({ steal }) => steal !== null)?.steal),
     way_in: first.way_in,
     way_out: last.way_out,
     held_share: meanOf(shots, 'held_share'),
@@ -129,7 +132,7 @@ function toBeat(shots: readonly Shot[], frames: Frames, publicUrl: string): Beat
 }
 
 /** Over their time; null where one is unknown. */
-function meanOf(shots: readonly Shot[], name: 'held_share' | 'motion'): number | null {
+function meanOf(shots: Parameters<typeof toBeat>[0], name: 'held_share' | 'motion'): number | null {
   if (shots.some((shot) => shot[name] === null)) return null
   const lengths = shots.map(({ from_sec, to_sec }) => to_sec - from_sec || 0.001)
   const sum = (values: number[]) => values.reduce((all, one) => all + one, 0)
@@ -195,15 +198,18 @@ function tooFast({ too_fast }: PublicFilm['text']): string {
   return ` Too fast to read: ${cards.join(', ')}${too_fast.length > 4 ? `, and ${too_fast.length - 4} more` : ''}.`
 }
 
-/** The page in Markdown. Text of videos, models and people is in double quotes, on one line. */
+/** Text of videos, models and people, in double quotes on one line, where it makes no Markdown of its own. */
+const inMarkdown = (text: string, max: number) => quote(text, max).replace(/[\\`*_<>[\]!]/g, '\\$&')
+
 function toPage({ title, author, source_url, palette, beats, left }: Brief, about: string[]): string {
   const sum = beats.reduce((all, { from_sec, to_sec }) => all + to_sec - from_sec, 0)
-  const more = left > 0 ? `; ${left} more frames left out` : ''
+  const more = left > 0 ? `; ${plural(left, 'more frame')} left out` : ''
+  const source = source_url && /^[^\s<>]{1,300}$/.test(source_url) ? `, <${source_url}>` : ''
   const techniques = [...new Set(beats.flatMap(({ technique }) => technique ?? []))]
   return [
-    `# ${quote(title, 160)}${author ? ` by ${quote(author, 80)}` : ''}`,
+    `# ${inMarkdown(title, 160)}${author ? ` by ${inMarkdown(author, 80)}` : ''}`,
     '',
-    `${plural(beats.length, 'beat')}, ${shortNumber(sum)} s${more}${source_url ? `, ${clip(source_url, 300)}` : ''}`,
+    `${plural(beats.length, 'beat')}, ${shortNumber(sum)} s${more}${source}`,
     '',
     ...about.map((line) => `- ${line}`),
     `- Palette: ${palette.join(' ') || 'unknown'}.`,
@@ -216,12 +222,13 @@ function toPage({ title, author, source_url, palette, beats, left }: Brief, abou
 function beatLines(beat: Beat, n: number): string[] {
   const { from_sec, to_sec, shots, subject, technique, measured, image_url } = beat
   const told = (name: 'held_share' | 'motion') => (beat[name] === null ? 'unknown' : measureText(name, beat[name]))
-  const said = (what: string, text: string | null | undefined) => (text ? [`- ${what}: ${quote(text, 300)}`] : [])
+  const said = (what: string, text: string | null | undefined) =>
+    text ? [`- ${what}: ${inMarkdown(text, MOST_WORDS)}`] : []
   const traits = [subject, technique, shots > 1 ? plural(shots, 'shot') : null].filter((one) => one !== null)
   return [
     `## ${n}. ${from_sec}–${to_sec} s${traits.length > 0 ? `: ${traits.join(', ')}` : ''}`,
     '',
-    `- Seen: ${beat.seen === null ? 'unknown' : quote(beat.seen, 300)}${measured ? ' (measured)' : ''}`,
+    `- Seen: ${beat.seen === null ? 'unknown' : inMarkdown(beat.seen, MOST_WORDS)}${measured ? ' (measured)' : ''}`,
     ...said('Words', beat.on_screen_text),
     `- In: ${wayText(beat.way_in)}. Out: ${wayText(beat.way_out)}.`,
     `- Held picture: ${told('held_share')}. Motion: ${told('motion')}.`,

@@ -13,6 +13,8 @@ export const UnknownValue = z.strictObject({
   nearest: z.array(z.string()),
 })
 
+const SEARCHABLE = /[\p{L}\p{N}]/u
+
 /** Further unknown values are not told: each takes a search. */
 const MOST = 5
 
@@ -39,7 +41,9 @@ export async function unknownValues(search: LibrarySearch, filters: FrameFilters
     (filters[parameter] ?? []).filter((value) => !isKnown[parameter](value)).map((value) => ({ parameter, value })),
   )
   return Promise.all(
-    unknown.slice(0, MOST).map(async (one) => ({ ...one, nearest: await near[one.parameter](one.value) })),
+    unknown.slice(0, MOST).map(async (one) => {
+      return { ...one, nearest: SEARCHABLE.test(one.value) ? await near[one.parameter](one.value) : [] }
+    }),
   )
 }
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
     sourceUrl: 'https://example.com/atlas',
     shots: [...cut.slice(0, 3), dissolve],
     frames: [
-      { tSec: 1, caption: 'A red card\n# not a heading', technique: 'kinetic-type', steal: 'Hold the last word.' },
+      { tSec: 1, caption: 'A <b>red</b> card\n# ![x](y)', technique: 'kinetic-type', steal: 'Hold the last word.' },
       { tSec: 5, caption: 'A phone', onScreenText: 'Ship faster', subject: 'product' },
       { tSec: 8, caption: null },
     ],
@@ -58,14 +58,14 @@ const beatsOf = (text: string) => text.split('\n').filter((line) => line.startsW
 test('a film is told in beats with seconds, ways in and out, words, colours and what to take', async () => {
   const { status, type, text } = await page(`/api/videos/${film}/brief.md`)
   expect([status, type]).toEqual([200, 'text/markdown; charset=utf-8'])
-  expect(text).toMatch(/^# "Launch 'Atlas'" by "Atlas"\n\n4 beats, 10 s, https:\/\/example\.com\/atlas\n/)
+  expect(text).toMatch(/^# "Launch 'Atlas'" by "Atlas"\n\n4 beats, 10 s, <https:\/\/example\.com\/atlas>\n/)
   expect(beatsOf(text)).toEqual([
     expect.stringMatching(/^## 1\. 0–2 s: .*kinetic-type/),
     '## 2. 2–4 s',
     expect.stringMatching(/^## 3\. 4–7 s: product/),
     expect.stringMatching(/^## 4\. 7–10 s/),
   ])
-  expect(text).toContain('- Seen: "A red card # not a heading"\n')
+  expect(text).toContain('- Seen: "A \\<b\\>red\\</b\\> card # \\!\\[x\\](y)"\n')
   expect(text).toContain('- In: start. Out: cut.\n- Held picture: 20 %. Motion: 40.\n- Take: "Hold the last word."\n')
   expect(text).toContain('- Words: "Ship faster"\n- In: cut. Out: dissolve of 0.6 s through black.\n')
   expect(text).toContain('- Held picture: unknown.')
@@ -109,6 +109,12 @@ test('a board is a storyboard in its owner’s order, with the notes', async () 
   expect(text.match(/- Note: "the light"/g)).toHaveLength(2)
   expect((await call('export_board', { board_id: 'Story', type: 'storyboard' })).content[0].text).toBe(text)
   expect((await page(`/api/boards/${board.id}/brief.md`)).status).toBe(401)
+  // Of a frame without a known shot its own time is known alone.
+  const { frameIds } = await seedVideo(service.stores.db, { durationSec: 200, frames: [{ tSec: 0 }, { tSec: 120 }] })
+  await service.drain()
+  await call('pin_frame', { board_id: board.id, frame_ids: frameIds[1] })
+  const [more] = beatsOf((await page(`/api/boards/${board.id}/brief.md`, key())).text).slice(2)
+  expect(more).toMatch(/^## 3\. 120–120 s/)
 })
 
 test('what has no frames, or is not there, is refused in a sentence', async () => {

@@ -175,6 +175,7 @@ describe('a board, as over HTTP', () => {
     })
     const { url } = changed.structuredContent
     expect(changed.text).toContain(url)
+    expect((await update({ share: 'new_link' })).structuredContent).toMatchObject({ url, changed: [] })
     const shared = await fetch(url.replace('/shared/', '/api/shared/'))
     expect(((await shared.json()) as { board: object }).board).toMatchObject({
       name: 'May',
@@ -234,9 +235,9 @@ describe('a board, as over HTTP', () => {
     ['remove', {}, 'Pass frame_ids or board_id: what to remove.'],
     ['remove', { confirm: true }, 'Pass frame_ids or board_id: what to remove.'],
     ['remove', { board_id: 'Both', frame_ids: [], confirm: true }, 'frame_ids (got a list of 0)'],
-    ['remove', { board_id: 'Both', frame_ids: 'FRAME', confirm: true }, 'this one names frames and the board'],
-    ['remove', { board_id: 'Both', frame_ids: 'FRAME', link: true }, 'this one names frames and its link'],
-    ['remove', { board_id: 'Both', link: true, confirm: true }, 'this one names the board and its link'],
+    ['remove', { board_id: 'Both', frame_ids: 'FRAME', confirm: true }, 'one of frame_ids, confirm.'],
+    ['remove', { board_id: 'Both', frame_ids: 'FRAME', link: true }, 'one of frame_ids, link.'],
+    ['remove', { board_id: 'Both', link: true, confirm: true }, 'one of confirm, link.'],
   ])('%s %j has no meaning, and nothing is done', async (name, args, said) => {
     const made = { name: 'Both', description: 'kept', share: 'new_link' }
     const { url } = (await call('edit_board', made, bearer)).structuredContent

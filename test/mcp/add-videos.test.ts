@@ -83,6 +83,17 @@ describe('as a task, where the host takes tasks', () => {
     expect((await about('tasks/update', taskId)).result).toMatchObject({ resultType: 'complete' })
     // What is there already needs no task.
     expect((await add('task-ready')).result).toMatchObject({ resultType: 'complete', content: [{ type: 'text' }] })
+    // Of what is refused, or there already, no task would tell.
+    for (const other of ['http://10.0.0.1/x.mp4', 'https://films.example.com/task-ready.mp4']) {
+      const url = [`https://films.example.com/${other.length}.mp4`, other]
+      const mixed = await ask('tools/call', { name: 'add_video', arguments: { url }, _meta: declared })
+      expect(mixed.result.resultType).toBe('complete')
+      expect(mixed.result.content[0].text).toMatch(/^queued: .*\n(refused|already there): /)
+    }
+    const url = [9, 1, 5, 3, 7].map((n) => `https://films.example.com/order-${n}.mp4`)
+    const several = (await ask('tools/call', { name: 'add_video', arguments: { url }, _meta: declared })).result
+    const told = several.statusMessage.split('\n').map((line: string) => line.split(' ')[0])
+    expect(told).toEqual(several.taskId.split('.').slice(0, -1))
   })
   test('a failed video is a result that says why; a cancelled one is cancelled', async () => {
     const { taskId: failed } = (await add('task-failed')).result
@@ -108,6 +119,8 @@ describe('as a task, where the host takes tasks', () => {
       expect((await about('tasks/get', taskId, { headers })).error.code).toBe(-32602)
     for (const unknown of ['nothing', `${taskId}x`, taskId.split('.')[0]!])
       expect((await about('tasks/get', unknown)).error.code).toBe(-32602)
+    const strange = await ask('tasks/get', { taskId: { toString: 1 }, _meta: declared })
+    expect(strange.error.code).toBe(-32602)
     const undeclared = await about('tasks/get', taskId, { _meta: MODERN_META })
     expect([undeclared.status, undeclared.error.code]).toEqual([400, -32021])
     expect((await add('task-none', MODERN_META)).result).toMatchObject({ resultType: 'complete' })

@@ -28,6 +28,14 @@ test.each([
   expect(judge(dark, chosen)).toBe(verdict)
 })
 
+test('what is null in the table must be absent', () => {
+  const asked = [{ tool: 'remove', args: { board_id: 'Night', confirm: null } }]
+  const verdicts = [{}, { confirm: true }].map((more) => {
+    return judge(asked, { tool: 'remove', args: { board_id: 'Night', ...more } })
+  })
+  expect(verdicts).toEqual(['right', 'wrong arguments'])
+})
+
 test('a model sees the instructions and every tool; its first call is its choice', async () => {
   const answers: object[] = [
     { tool_calls: [{ id: '1', type: 'function', function: { name: 'get_board', arguments: '{"board_id":"Night"}' } }] },

@@ -91,6 +91,7 @@ describe('thrift (o200k tokens)', () => {
       ...{ tSec: n, caption: long(n), composition: long(n), steal: long(n), onScreenText: long(n) },
       technique: 'kinetic-type',
     }))
+    const { bearer } = await service.keyOf('pro')
     const { id } = await seedVideo(service.stores.db, { title: 'Herons '.repeat(20), author: 'Reed Films', frames })
     await service.drain()
     const first = `${id}-0`
@@ -106,6 +107,9 @@ describe('thrift (o200k tokens)', () => {
         expect(structuredContent.frames.length, name).toBeGreaterThanOrEqual(24)
         expect(size, `${name} ${JSON.stringify(more)}`).toBeLessThanOrEqual(140_000)
       }
+    const { content, structuredContent } = await call('film_brief', { video_id: id }, bearer)
+    expect(structuredContent.beats).toHaveLength(24)
+    expect(JSON.stringify({ content, structuredContent }).length).toBeLessThanOrEqual(140_000)
   })
   // What it says, and what it holds as data: many clients show a model one of them.
   test.each<[name: string, args: Record<string, unknown>, text: number, data: number]>([

@@ -16,10 +16,12 @@ export async function reportVideo(db: Db, id: string, now = new Date()): Promise
   return report!
 }
 
-/** Reports of the videos that exist, in no order. */
+/** Reports of the videos that exist, in the order of the ids. */
 export async function reportVideos(db: Db, ids: readonly string[]): Promise<VideoReport[]> {
   if (ids.length === 0) return []
-  return toReports(db, await db.select().from(videos).where(inArray(videos.id, ids)), new Date())
+  const rows = await db.select().from(videos).where(inArray(videos.id, ids))
+  rows.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+  return toReports(db, rows, new Date())
 }
 
 /** Newest first. `skip`: the number of videos on earlier pages. */

@@ -61,9 +61,11 @@ function addVideo({ db, ytdlp }: ToolApp): Tool {
       ]
       return { text: lines.join('\n'), structured: { videos, refused } }
     },
-    toTask({ structured: { videos } }, { caller }) {
-      const created = videos.flatMap((video) => (video.created ? video.video_id : []))
-      return openTask(db, caller!.account.id, created)
+    // A task tells of its videos alone, so what is refused, or there already, is told at once.
+    async toTask({ structured: { videos, refused } }, { caller }) {
+      if (refused.length > 0 || videos.some(({ created }) => !created)) return undefined
+      const ids = videos.map(({ video_id }) => video_id)
+      return openTask(db, caller!.account.id, ids)
     },
   })
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { inTransactionOf, type Tx } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { shareBoard } from '../../library/collections/board-settings.ts'
+import { findShareToken, shareBoard } from '../../library/collections/board-settings.ts'
 import {
   type Board,
   countBoards,
@@ -14,7 +14,7 @@ import {
   MAX_BOARD_NAME,
   updateBoard,
 } from '../../library/collections/boards.ts'
-import { boardBrief } from '../../views/brief.ts'
+import { boardBrief, MOST_PANELS } from '../../views/brief.ts'
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { plural, quote } from '../../views/short-text.ts'
@@ -121,7 +121,7 @@ function editBoard(deps: ToolApp): Tool {
     description:
       'Without board_id: the board of this name, made if there is none; another: true makes a second one. ' +
       'With board_id: name renames it. description and share change either. share: new_link makes its public link, ' +
-      'and an earlier one ends.',
+      'or tells the present one.',
     annotations: { ...ADDS, idempotentHint: false },
     ...rightsOf('renameBoard'),
     input: z.strictObject({
@@ -152,8 +152,8 @@ function editBoard(deps: ToolApp): Tool {
           : await boardNamed(tx, { accountId, name: name! }, another)
         const own = { accountId, boardId }
         const { board, changed } = await updateBoard(tx, { ...own, name: at && name, description })
-        const link = share && (await shareBoard(tx, own))
-        const url = link && `${publicUrl}/shared/${link.token}`
+        const token = share && ((await findShareToken(tx, own)) ?? (await shareBoard(tx, own)).token)
+        const url = token && `${publicUrl}/shared/${token}`
         const did = created ? 'Created' : `Changed ${changed.join(', ')}:`
         const isDone = created || changed.length > 0
         const was = at ? 'was so already' : 'is there already; another: true makes a second one of this name'
@@ -189,18 +189,17 @@ function exportBoard(deps: ToolApp): Tool {
     output: z.object({ board: BoardSummary, file: z.string() }),
     async run({ board_id, type }, context) {
       const at = await boardAt(deps, board_id, context)
-      const { board, pins } = await loadBoard(deps.db, at, { limit: MAX_FILE / 100 })
-      if (type === 'storyboard') {
-        const { page } = await boardBrief(deps, { board, pins })
-        return { text: page, structured: { board: toSummary(board), file: page } }
-      }
-      const rows = (await toPinnedFrames(deps, pins)).map(toExportRow)
-      const file = type === 'csv' ? CSV_HEAD.slice(1) + toCsvLines(rows) : JSON.stringify(rows)
-      if (pins.length < board.itemCount || file.length > MAX_FILE)
+      const isBrief = type === 'storyboard'
+      const { board, pins } = await loadBoard(deps.db, at, { limit: isBrief ? MOST_PANELS : MAX_FILE / 100 })
+      const rows = isBrief ? [] : (await toPinnedFrames(deps, pins)).map(toExportRow)
+      const table = type === 'csv' ? CSV_HEAD.slice(1) + toCsvLines(rows) : JSON.stringify(rows)
+      const file = isBrief ? (await boardBrief(deps, { board, pins })).page : table
+      if ((!isBrief && pins.length < board.itemCount) || file.length > MAX_FILE)
         throw invalid(
           'board_id',
           `board_id: the file of ${boardLine(board)} is too long for a result. ` +
-            `Download ${deps.publicUrl}/api/boards/${board.id}/export?format=${type} with the same key.`,
+            `Download ${deps.publicUrl}/api/boards/${board.id}/` +
+            `${isBrief ? 'brief.md' : `export?format=${type}`} with the same key.`,
         )
       return { text: file, structured: { board: toSummary(board), file } }
     },

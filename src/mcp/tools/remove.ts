@@ -31,8 +31,8 @@ export function removeTool(deps: ToolApp): Tool {
     }),
     output: z.object({ removed: frameIdList, missing: frameIdList, deleted: z.boolean().optional() }),
     async run({ frame_ids: frameIds, board_id, confirm, link }, context) {
-      const kinds = [frameIds && 'frames', confirm && 'the board', link && 'its link'].filter(Boolean)
-      if (kinds.length > 1) throw invalid('link', `One call removes one kind; this one names ${kinds.join(' and ')}.`)
+      const kinds = [frameIds && 'frame_ids', confirm && 'confirm', link && 'link'].filter(Boolean)
+      if (kinds.length > 1) throw invalid('link', `One call removes one kind. Pass one of ${kinds.join(', ')}.`)
       if (frameIds) return removeFrames(deps, { frameIds, board_id }, context)
       if (board_id === undefined) throw invalid('frame_ids', 'Pass frame_ids or board_id: what to remove.')
       const at = await boardAt(deps, board_id, context)
