@@ -80,7 +80,8 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
   async function scrollToSheet(page: Page, n: number): Promise<void> {
     await expect
       .poll(async () => {
-        await page.mouse.wheel(0, 700)
+        // At once: what a wheel asks for may come after what the test looks at next.
+        await page.evaluate(() => scrollBy(0, 700))
         return page.locator(`#sheet-${n} > li`).count()
       })
       .toBe(120)
