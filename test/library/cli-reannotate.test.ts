@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 600_000 })
 
 /** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */
 const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/8`
-const annotator = scriptedAnnotator('measured@2', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
+const annotator = scriptedAnnotator('measured@3', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
 let service: Service
 const run = (...args: string[]) => frames(service, redisUrl, args)
 const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
@@ -33,7 +33,7 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   const id = await addVideo(service, 3)
   await service.drain()
   const nothing = await run('reannotate', '--video', id)
-  expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/is described by measured@2 already/) })
+  expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/is described by measured@3 already/) })
   // Described by yesterday's annotator.
   await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
   const before = await frameRows(service, id)
@@ -42,7 +42,7 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   expect(preview.stderr).toBe('')
   expect(preview).toMatchObject({
     code: 0,
-    json: { annotator: 'measured@2', frames: 3, videos: 1, sample: { frames: 2, calls: 0 }, estimate: { cost_usd: 0 } },
+    json: { annotator: 'measured@3', frames: 3, videos: 1, sample: { frames: 2, calls: 0 }, estimate: { cost_usd: 0 } },
   })
   // The measuring annotator knows more about these images than the script, and removes no caption.
   expect(preview.json.sample.changes.length).toBeGreaterThan(0)
