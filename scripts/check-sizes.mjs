@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_363,
   'TypeScript of src': 57_522,
   'text of src': 65_122,
-  tests: 41_785,
+  tests: 41_788,
   bench: 6_342,
   'words of docs': 20_612,
   'words of decisions': 6_020,

@@ -245,6 +245,8 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
       .toBe('A hand pours <b>coffee</b>')
     await page.getByRole('link', { name: 'To the frame' }).click()
     await frameShows()
+    // What was asked for before is described.
+    await service.drain()
     const asked = annotator.asked.length
     annotator.answer = () => ({ values: values({ subject: 'chart', caption: 'Another answer' }) })
     await goto('/operator')
@@ -289,7 +291,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.locator('section.narrow', { hasText: /3 frames\b.* become frames of/s }).waitFor()
     await page.getByRole('button', { name: 'Merge', exact: true }).click()
     await page.waitForURL((at) => !at.pathname.endsWith('/slow-pour'))
-    await page.getByText('3 frames in 1 video').waitFor()
+    await page.getByText('3 frames in 1 video.').waitFor()
     expect(await slugs()).toEqual([page.url().split('/').at(-1)])
   })
 
