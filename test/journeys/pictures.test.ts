@@ -68,6 +68,13 @@ describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noC
       if (on) await expectAccessible(page)
       await page.keyboard.press('Escape')
       expect(await alike.count()).toBe(0)
+      if (on) {
+        // One stop of the tab key, with what opens those like it.
+        await page.locator('#wall > .sheet > li', { has: button }).locator('> .card-link').focus()
+        await page.keyboard.press('Tab')
+        expect(await page.evaluate(() => document.activeElement?.className)).toBe('alike')
+        expect(await page.locator('#wall > .sheet > li > :is(.card-link, .alike)[tabindex="0"]').count()).toBe(2)
+      }
       await button.click()
       const last = await alike.locator('.card-link').last().getAttribute('href')
       await alike.locator('.card-link').last().click()

@@ -201,6 +201,23 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     expect(browser.faults).toEqual([])
   })
 
+  test('another wall is told by its filters, and no range of a selection begins outside of it', async () => {
+    const page = await browser.open()
+    await page.goto(`${url}/?q=dashboard&not_subject=ui`)
+    await page.locator('#wall .card-link').nth(1).focus()
+    await page.keyboard.press('x')
+    await page.locator('#selection').getByText('1 selected').waitFor()
+    await page.locator('#q').fill('terminal')
+    await page.locator('#live', { hasText: /^[\d,]+ frames[^,]*, not UI$/ }).waitFor({ state: 'attached' })
+    await page
+      .locator('#wall .card-link')
+      .nth(3)
+      .click({ modifiers: ['Shift'] })
+    await page.locator('#selection').getByText('2 selected').waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
   test('no picture of the first window waits for a layout', async () => {
     for (const viewport of [
       { width: 390, height: 844 },

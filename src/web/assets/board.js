@@ -48,6 +48,19 @@ document.addEventListener('submit', (event) => {
 })
 
 /**
+ * Shows and tells what was done, whether or not the page can be loaded again.
+ * @param {string} told
+ * @param {import('./core.js').Undo} [undo]
+ */
+async function showDone(told, undo) {
+  const ways = undo ? { undo: () => putBack(undo) } : {}
+  await show().then(
+    () => (undo ? toast(told, ways) : announce(told)),
+    () => toast(`${told} Load the page again to see it.`, ways),
+  )
+}
+
+/**
  * Moves a frame, and shows the order as it is then.
  * @param {string} frame
  * @param {number} place from 0
@@ -56,12 +69,7 @@ async function move(frame, place) {
   const { path, total } = board().dataset
   try {
     const { position } = await send(`${path}/move`, { move: `${frame}:${place}` })
-    const told = `Moved to ${position + 1} of ${total}.`
-    // The move is made, whether or not the page can be loaded again.
-    await show().then(
-      () => announce(told),
-      () => toast(`${told} Load the page again to see it.`),
-    )
+    await showDone(`Moved to ${position + 1} of ${total}.`)
   } catch (error) {
     tell(error, () => move(frame, place))
   }
@@ -75,9 +83,7 @@ async function move(frame, place) {
 async function remove(button, fields) {
   try {
     const { removed, undo } = await send(button.formAction, fields)
-    await show()
-    const told = `${removed.length} ${removed.length === 1 ? 'frame' : 'frames'} removed.`
-    toast(told, undo ? { undo: () => putBack(undo) } : {})
+    await showDone(`${removed.length} ${removed.length === 1 ? 'frame' : 'frames'} removed.`, undo)
   } catch (error) {
     tell(error, () => button.click())
   }
@@ -188,7 +194,7 @@ on('submit', '.adding form', async (event, form) => {
     const links = [...page.querySelectorAll('#wall .card-link')].slice(0, MOST_FOUND)
     found.replaceChildren(...links.map(toButton))
     announce(page.getElementById('count')?.textContent || 'No frames match.')
-    if (links.length === 0) found.textContent = 'No frames match.'
+    if (links.length === 0) found.innerHTML = '<li>No frames match.</li>'
   } catch (error) {
     tell(error, () => form.requestSubmit())
   }
@@ -213,9 +219,8 @@ on('click', '[data-add]', async (_event, button) => {
   const isOn = button.ariaPressed === 'true'
   button.ariaPressed = String(!isOn)
   try {
-    await send(isOn ? '/web/unpins' : '/web/pins', { board: String(board().dataset.id), frame })
-    await show()
-    announce(isOn ? 'Removed.' : 'Added.')
+    const { undo } = await send(isOn ? '/web/unpins' : '/web/pins', { board: String(board().dataset.id), frame })
+    await showDone(isOn ? 'Removed.' : 'Added.', undo)
   } catch (error) {
     button.ariaPressed = String(isOn)
     tell(error, () => button.click())

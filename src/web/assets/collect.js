@@ -1,6 +1,7 @@
 // Saving frames and putting them on boards, from a grid and from the page of a frame.
 import { announce, openDialog, post, readAnswer, readPage, send, tell, toast } from './core.js'
-import { cellOf, clearPicked, describe, frameOf, pick, pickedFrames } from './select.js'
+import { tellFault } from './faults.js'
+import { cellOf, clearPicked, describe, frameOf, MOST, pick, pickedFrames } from './select.js'
 
 const viewer = document.body.dataset.viewer
 
@@ -10,9 +11,11 @@ export async function markSaved(part) {
   for (const id of pickedFrames()) describe(id)
   if (viewer === 'anyone') return
   const frame = [...part.querySelectorAll('.card-link')].map(frameOf)
-  if (frame.length === 0) return
-  const { saved } = await send('/web/saved', { frame }).catch(() => ({ saved: [] }))
-  for (const id of saved) mark(id, true)
+  for (let n = 0; n < frame.length; n += MOST) {
+    const some = frame.slice(n, n + MOST)
+    const { saved } = await send('/web/saved', { frame: some }).catch(() => ({ saved: [] }))
+    for (const id of saved) mark(id, true)
+  }
 }
 
 /** A finger does not hover: it finds a button on each frame. @param {Element} part */
@@ -109,7 +112,7 @@ export function toggleSave(id) {
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
-  const parts = `<div id="choices"></div><form class="wall-form" action="/web/pins">
+  const parts = `<div id="choices"></div><form class="wall-form" action="/web/pins" novalidate>
 <label for="new-board">New board</label>
 <input id="new-board" name="name" required maxlength="120"><button class="primary">Create</button></form>`
   dialog.insertAdjacentHTML('beforeend', parts)
@@ -119,6 +122,7 @@ export async function pin(frame) {
     if (!(form instanceof HTMLFormElement)) return
     const fields = new FormData(form, submitter)
     const name = String(submitter?.dataset.name ?? fields.get('name'))
+    if (name.trim() === '') return void tellFault(form, form.querySelector('#new-board'), 'Fill this in.')
     void choose(submitter?.getAttribute('formaction') ?? '/web/pins', fields, name)
   })
   // It opens under the finger; the boards come into it.
@@ -158,12 +162,23 @@ export async function pin(frame) {
       /** @type {import('./messages.js').Ways} */
       const ways = isOn ? { link: { href: `/boards/${board}`, label: 'To the board' } } : {}
       if (undo) ways.undo = () => putBack(undo)
-      else if (pinned.length > 0) ways.undo = () => send('/web/unpins', { board, frame: pinned }).catch(tell)
+      else if (pinned.length > 0) ways.undo = () => takeOff(board, pinned, name)
       toast(told, ways)
     } catch (error) {
-      pick(were)
+      if (were.length > 0) pick(were)
       tell(error, () => choose(action, fields, name))
     }
+  }
+}
+
+/** Takes pins back. @param {string} board @param {string[]} frame @param {string} name of the board */
+async function takeOff(board, frame, name) {
+  try {
+    await send('/web/unpins', { board, frame })
+    document.dispatchEvent(new Event('pinned'))
+    announce(`No longer on “${name}”.`)
+  } catch (error) {
+    tell(error, () => takeOff(board, frame, name))
   }
 }
 

@@ -21,6 +21,10 @@ export function on(type, selector, handle, root = document) {
   })
 }
 
+/** @param {MouseEvent} event on a link */
+export const isForAnotherTab = (event) =>
+  event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
+
 /** @param {string} id */
 export const byId = (id) => document.getElementById(id)
 

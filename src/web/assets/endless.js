@@ -61,19 +61,22 @@ function fillNear() {
 function extend(by) {
   const known = loading.get(by)
   if (known) return known
+  // Another wall may have begun meanwhile, with a load of its own.
+  const forget = () => void (loading.get(by) === started && loading.delete(by))
+  /** @type {Promise<boolean>} */
   const started = load(by, round).then(
     (isMore) => {
-      loading.delete(by)
+      forget()
       if (isMore) fillNear()
       return isMore
     },
     (error) => {
       tell(error, () => {
-        loading.delete(by)
+        forget()
         void extend(by)
       })
       // At once it would fail again.
-      setTimeout(() => loading.delete(by), AGAIN_MS)
+      setTimeout(forget, AGAIN_MS)
       return false
     },
   )

@@ -3,7 +3,12 @@
 /** @param {HTMLFormElement | null} form */
 export function clearFaults(form) {
   form?.querySelector('.told')?.remove()
-  for (const field of form?.querySelectorAll('[aria-invalid]') ?? []) field.removeAttribute('aria-invalid')
+  for (const field of form?.querySelectorAll('[aria-invalid]') ?? []) {
+    field.removeAttribute('aria-invalid')
+    const own = field.getAttribute('aria-describedby')?.replace(/ ?told$/, '')
+    if (own) field.setAttribute('aria-describedby', own)
+    else field.removeAttribute('aria-describedby')
+  }
 }
 
 /**
@@ -25,7 +30,7 @@ export function tellFault(form, field, text) {
     return told
   }
   field.setAttribute('aria-invalid', 'true')
-  field.setAttribute('aria-describedby', told.id)
+  field.setAttribute('aria-describedby', `${field.getAttribute('aria-describedby') ?? ''} ${told.id}`.trim())
   field.after(told)
   field.focus()
   return told

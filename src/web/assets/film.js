@@ -1,5 +1,5 @@
 // The page of a film: its line marks the second that is pointed at, and a player jumps to it.
-import { byId, on } from './core.js'
+import { byId, isForAnotherTab, on } from './core.js'
 
 const line = /** @type {HTMLElement | null} */ (document.querySelector('.film-line'))
 const player = byId('player')
@@ -52,7 +52,8 @@ function play(second) {
   player.replaceChildren(frame)
   player.scrollIntoView({ block: 'nearest' })
 }
-on('click', '[data-play]', (event, link) => {
+on('click', '[data-play]', (/** @type {MouseEvent} */ event, link) => {
+  if (isForAnotherTab(event)) return
   event.preventDefault()
   play(Number(link.dataset.play))
 })

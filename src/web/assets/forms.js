@@ -1,5 +1,6 @@
-// Every form of a private page, sent in place: what was typed stays until the library has it. A refusal is told inside
-// the form, a lost connection or an ended session with a way to go on. Then the focus is where the person was.
+// Every form of a private page, a shared board or a film, sent in place: what was typed stays until the library has it.
+// A refusal is told inside the form, a lost connection or an ended session with a way to go on. Then the focus is where
+// the person was.
 import { announce, post, readAnswer, readPage, tell, toast } from './core.js'
 import { clearFaults, tellFault } from './faults.js'
 import { addWays, inWords } from './messages.js'

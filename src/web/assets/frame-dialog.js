@@ -1,7 +1,7 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the frame's page itself, from where Back leads to the page below.
 import { mark, openCardTools, pin, save, toggleSave } from './collect.js'
-import { announce, byId, loadPage, on, tell, toast } from './core.js'
+import { announce, byId, isForAnotherTab, loadPage, on, tell, toast } from './core.js'
 import { openLoops } from './loops.js'
 import { frameOf, openSelecting, pickedFrames, togglePick } from './select.js'
 
@@ -180,19 +180,21 @@ export async function step(by) {
   const at = links.findIndex((link) => idOf(link.href) === shownId)
   // A frame that was found by likeness is in no list: its neighbours are those in time.
   if (at < 0) {
-    const link = dialog?.querySelector(by > 0 ? 'a[rel="next"]' : 'a[rel="prev"]')
-    if (link instanceof HTMLAnchorElement) link.click()
-    return
+    const link = beside(by)
+    return link ? link.click() : tellEnd(by)
   }
   let next = links[at + by]
   if (!next && by > 0 && (await loadMore())) next = listed()[at + by]
-  if (!next) {
-    announce(by > 0 ? 'This is the last frame.' : 'This is the first frame.')
-    return
-  }
+  if (!next) return tellEnd(by)
   const { href } = next
   void show(href, () => history.replaceState({ ...history.state, frame: idOf(href) }, '', href), next)
 }
+
+/** @param {number} by */
+const tellEnd = (by) => announce(by > 0 ? 'This is the last frame.' : 'This is the first frame.')
+
+/** In time. @param {number} by @returns {HTMLElement | null | undefined} */
+const beside = (by) => dialog?.querySelector(by > 0 ? 'a[rel="next"]' : 'a[rel="prev"]')
 
 function showPlace() {
   const links = listed()
@@ -203,7 +205,11 @@ function showPlace() {
   const n = links[at] && (placeOf(links[at]) ?? Number(first) + at + 1)
   const counted = (/** @type {number} */ one) => one.toLocaleString('en')
   if (place) place.textContent = n === undefined ? 'Found by likeness' : `${counted(n)} of ${counted(Number(total))}`
-  for (const button of turns) button.disabled = button.dataset.step === '1' ? n === Number(total) : at === 0
+  for (const button of turns) {
+    const by = Number(button.dataset.step)
+    const isEnd = by > 0 ? n === Number(total) : at === 0
+    button.disabled = at < 0 ? !beside(by) : isEnd
+  }
 }
 
 /**
@@ -323,7 +329,3 @@ function preview(known) {
 
 /** @param {string} href */
 const idOf = (href) => new URL(href, location.href).pathname.split('/')[2]
-
-/** @param {MouseEvent} event */
-const isForAnotherTab = (event) =>
-  event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey

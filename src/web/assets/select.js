@@ -3,7 +3,7 @@
 import { announce, toast } from './core.js'
 
 /** As many as one form takes. */
-const MOST = 120
+export const MOST = 120
 const CARDS = 'main .sheet .card-link'
 /** @type {Set<string>} */
 const picked = new Set()
@@ -38,7 +38,7 @@ export function pick(ids, on = true) {
     else if (picked.size < MOST) picked.add(id)
     describe(id)
   }
-  last = ids.at(-1)
+  if (on) last = ids.at(-1)
   if (on && ids.some((id) => !picked.has(id))) toast(`At most ${MOST} frames can be selected at once.`)
   else announce(`${picked.size} selected.`)
   showBar()
@@ -46,10 +46,10 @@ export function pick(ids, on = true) {
 
 /** @param {string} id @param {{ shiftKey?: boolean }} [event] */
 export function togglePick(id, { shiftKey = false } = {}) {
-  if (!shiftKey || last === undefined) return pick([id], !picked.has(id))
-  const ids = all()
-  const [from, to] = [ids.indexOf(last), ids.indexOf(id)].sort((a, b) => a - b)
-  pick(ids.slice(Math.max(0, from ?? 0), (to ?? 0) + 1))
+  const ids = shiftKey ? all() : []
+  const [from = -1, to = -1] = [ids.indexOf(last ?? ''), ids.indexOf(id)].sort((a, b) => a - b)
+  if (from < 0) return pick([id], !picked.has(id))
+  pick(ids.slice(from, to + 1))
   last = id
 }
 

@@ -1,7 +1,7 @@
 // The wall. Without this script it works by links and forms; with it, the same addresses are fetched and their parts
 // swapped in.
 import { markSaved } from './collect.js'
-import { announce, byId, isTyping, keys, loadPage, on, swap, tell } from './core.js'
+import { announce, byId, isForAnotherTab, isTyping, keys, loadPage, on, swap, tell } from './core.js'
 import { cells, cellsOf, more, note, openEndless, placeInWall, reset } from './endless.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 
@@ -13,7 +13,7 @@ const input = /** @type {HTMLInputElement} */ (byId('q'))
 /** The id of the frame that the tab key stops at. @type {string | undefined} */
 let roving
 openEndless((sheet) => {
-  for (const link of cellsOf(sheet)) link.setAttribute('tabindex', '-1')
+  for (const link of cellsOf(sheet)) setStop(link, -1)
   rove()
   void markSaved(sheet)
 })
@@ -61,8 +61,12 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
 
 /** The wall in a sentence: how many frames, and which. */
 function described() {
-  const chosen = [...document.querySelectorAll('#chosen .chosen')].map((chip) =>
-    chip.textContent.replace(/^Without |×$/g, ''),
+  // The last part of a chip is the link that takes it back.
+  const chosen = [...document.querySelectorAll('#chosen .chosen')].map(({ childNodes }) =>
+    [...childNodes]
+      .slice(0, -1)
+      .map(({ textContent }) => textContent)
+      .join(''),
   )
   return [byId('count')?.textContent || 'No frames match', ...chosen.map((one) => one.trim())].join(', ')
 }
@@ -95,9 +99,7 @@ function withoutPage(url) {
 /* ---------- links, forms, history ---------- */
 
 on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event, link) => {
-  if (!(link instanceof HTMLAnchorElement) || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0)
-    return
-  if (isFrameOpen()) return
+  if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event) || isFrameOpen()) return
   event.preventDefault()
   if (link.pathname === '/' && link.search === '' && link.closest('.empty')) input.value = ''
   void show(link.href, 'push')
@@ -170,13 +172,19 @@ on('change', '.look input', (_event, radio) => {
 /** The wall is one stop of the tab key: the last frame that had the focus, else the first. */
 function rove() {
   const stop = (roving !== undefined && byId(roving)) || cells()[0]
-  stop?.setAttribute('tabindex', '0')
+  if (stop) setStop(stop, 0)
 }
 on('focusin', '#wall > .sheet > li > .card-link', (_event, link) => {
   roving = link.id
-  for (const other of document.querySelectorAll('#wall .card-link[tabindex="0"]')) other.setAttribute('tabindex', '-1')
-  link.setAttribute('tabindex', '0')
+  for (const other of document.querySelectorAll('#wall .card-link[tabindex="0"]')) setStop(other, -1)
+  setStop(link, 0)
 })
+
+/** With the button behind a frame that opens those like it. @param {Element} link @param {0 | -1} index */
+function setStop(link, index) {
+  for (const one of [link, link.parentElement?.querySelector(':scope > .alike')])
+    one?.setAttribute('tabindex', String(index))
+}
 
 /**
  * By what the eye sees: left and right along the wall, up and down to the nearest frame of the next row.
@@ -254,5 +262,6 @@ reset(history.state?.anchor)
 // While a library fills, its wall looks again now and then.
 setInterval(() => {
   if (document.hidden || isFrameOpen() || isTyping(document.activeElement) || scrollY > 200) return
-  if (document.querySelector('[data-live]')) void show(location.href, 'replace', { keepPlace: true })
+  if (document.querySelector('[data-live]') && !document.querySelector(':popover-open'))
+    void show(location.href, 'replace', { keepPlace: true })
 }, LOOK_AGAIN_MS)
