@@ -7,7 +7,7 @@ import type { FrameDocument } from '../search/library-search.ts'
 import { type Oklab, toOklab } from '../vocabulary.ts'
 import { type FilmDeps, type PublicFilm, readFilm, toShots, way } from './film.ts'
 import { lengthOf, stretchesOf } from './rhythm.ts'
-import { clip, clock, plural, quote } from './short-text.ts'
+import { clip, clock, percent, plural, quote } from './short-text.ts'
 
 /**
  * A film, or a board as a storyboard, on one page that a person or an agent builds from. It is made of what is known;
@@ -156,8 +156,6 @@ function paletteOf(frames: Frames): string[] {
   }
   return kept.map((one) => one.hex)
 }
-
-const percent = (share: number): string => `${Math.round(share * 100)} %`
 
 /** How a film is built as a whole, a line for each thing. */
 export function filmLines({ measures, transitions, shares, text, unusual, missing, curves }: PublicFilm): string[] {

@@ -21,6 +21,7 @@ export function quote(text: string, max: number): string {
   return `"${clip(text.replace(/["\u201c-\u201f\u00ab\u00bb\u2033\uff02]/g, "'"), max)}"`
 }
 
+/** Seconds as minutes and seconds, from an hour on with hours. */
 export function clock(seconds: number): string {
   const whole = Math.floor(seconds)
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
@@ -31,4 +32,10 @@ export function clock(seconds: number): string {
 
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** A share of one in per cent. A share that is there is never shown as 0. */
+export function percent(share: number): string {
+  const whole = Math.round(share * 100)
+  return whole === 0 && share > 0 ? '<1 %' : `${whole} %`
 }

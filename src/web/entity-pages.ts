@@ -16,9 +16,10 @@ import {
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
+import { clock, percent } from '../views/short-text.ts'
 import { bars } from './chart.ts'
 import { frameGrid, openGraph, pictureOf } from './frame-card.ts'
-import { capitalized, clock, counted, type Html, html, listPages, percent, thousands, valueLabel } from './html.ts'
+import { capitalized, counted, type Html, html, listPages, thousands, valueLabel } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 

@@ -4,9 +4,10 @@ import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText 
 import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { overview } from '../views/rhythm.ts'
+import { clock, percent } from '../views/short-text.ts'
 import { area, fixed, plot, WIDE } from './chart.ts'
 import { altOf, placeholderClass, smallPicture, thumb } from './frame-card.ts'
-import { clock, counted, type Html, html, percent, valueLabel } from './html.ts'
+import { counted, type Html, html, valueLabel } from './html.ts'
 
 /** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
 

@@ -1,5 +1,6 @@
 import type { ShownFrame } from '../search/library-search.ts'
-import { clock, type Html, html, trusted } from './html.ts'
+import { clock } from '../views/short-text.ts'
+import { type Html, html, trusted } from './html.ts'
 
 /** What every page with frames shares. */
 

@@ -7,21 +7,11 @@ import { savedAmong } from '../library/collections/saves.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameters.ts'
+import { clock, percent } from '../views/short-text.ts'
 import { ATTRIBUTES, COUNTED, isListed, type Source } from '../vocabulary.ts'
 import { altOf, frameGrid, loopOf, openGraph, placeholderClass, swatch, thumb } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
-import {
-  capitalized,
-  clock,
-  formToken,
-  type Html,
-  hidden,
-  html,
-  percent,
-  safeUrl,
-  trusted,
-  valueLabel,
-} from './html.ts'
+import { capitalized, formToken, type Html, hidden, html, safeUrl, trusted, valueLabel } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -279,7 +269,7 @@ interface FrameActions {
 /** Saving and pinning by forms that work without script; a press that copies needs one. */
 function frameActions({ frame, similar }: FrameData, { publicUrl, person }: FrameActions): Html {
   const address = `${publicUrl}/frames/${frame.id}`
-  const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replace(':', '-')}.webp`
+  const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replaceAll(':', '-')}.webp`
   return html`<div class="actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>

@@ -123,15 +123,3 @@ export function thousands(count: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${thousands(count)} ${count === 1 ? one : many}`
 }
-
-/** Seconds as minutes and seconds. */
-export function clock(seconds: number): string {
-  const whole = Math.floor(seconds)
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
-}
-
-/** A share of one in per cent. A share that is there is never shown as 0. */
-export function percent(share: number): string {
-  const whole = Math.round(share * 100)
-  return whole === 0 && share > 0 ? '<1 %' : `${whole} %`
-}

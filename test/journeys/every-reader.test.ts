@@ -1,5 +1,4 @@
 import type { Page } from 'playwright-core'
-import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
@@ -9,7 +8,7 @@ import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
-import { seedVideo } from '../support/seed.ts'
+import { plainPicture, seedVideo } from '../support/seed.ts'
 import { seedMonth } from '../support/seed-month.ts'
 import { openService, type Service } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
@@ -27,9 +26,7 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
   let paths: readonly string[]
   let open: readonly string[]
   beforeAll(async () => {
-    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
-      .webp()
-      .toBuffer()
+    const image = await plainPicture()
     service = await openService({ pages: true, worker: false, overrides: { readImage: async () => image } })
     const { db } = service.stores
     const frames = Array.from({ length: 6 }, (_, n) => ({ tSec: n, subject: 'ui' as const, technique: 'cursor-zoom' }))

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core'
-import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
 import { seedFilm } from '../support/film.ts'
+import { plainPicture } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const OPERATOR = 'films@example.org'
@@ -20,9 +20,7 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
   /** Their sources: YouTube, Vimeo, a file; the others have none. */
   let films: string[]
   beforeAll(async () => {
-    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
-      .webp()
-      .toBuffer()
+    const image = await plainPicture()
     service = await openService({
       pages: true,
       workerOptions: { roles: ['events'] },

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToolService, type ToolService } from '../mcp/service.ts'
 import { MODERN_META, post, postModern } from '../mcp/support.ts'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
-import { seedVideo } from '../support/seed.ts'
+import { plainPicture, seedVideo } from '../support/seed.ts'
 
 /*
  * The gallery in a host of our own: a page that holds it in a sandbox, passes calls on to the tool server, and judges
@@ -57,9 +57,7 @@ describe.skipIf(noChromium)('the gallery', () => {
   let bearer: { authorization: string }
   let id: string
   beforeAll(async () => {
-    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#3060a0' } })
-      .webp()
-      .toBuffer()
+    const image = await plainPicture()
     service = await openToolService({ readImage: async () => image })
     const frames = [HOSTILE, 'A lake at dawn', 'A lake at noon'].map((caption, tSec) => ({ caption, tSec }))
     ;({ id } = await seedVideo(service.stores.db, { title: 'Lakes', author: 'Waters', frames }))

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
-import { seedVideo } from '../support/seed.ts'
+import { plainPicture, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
@@ -14,9 +13,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
   let url: string
   const links: string[] = []
   beforeAll(async () => {
-    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
-      .webp()
-      .toBuffer()
+    const image = await plainPicture()
     service = await openService({
       pages: true,
       overrides: { readImage: async () => image, printLink: (line) => void links.push(line) },

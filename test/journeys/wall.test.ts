@@ -1,10 +1,9 @@
 import type { Page } from 'playwright-core'
-import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS, SURFACES } from '../../src/vocabulary.ts'
 import { noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
-import { seedVideo } from '../support/seed.ts'
+import { plainPicture, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const EVIL = '<img src=x onerror="alert(1)">"\'</script><script>alert(2)</script>{{7*7}}'
@@ -21,9 +20,7 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
   let url: string
   let evilVideo: string
   beforeAll(async () => {
-    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
-      .webp()
-      .toBuffer()
+    const image = await plainPicture()
     service = await openService({
       pages: true,
       overrides: { readImage: async () => image },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import sharp from 'sharp'
 import type { Db } from '../../src/db/client.ts'
 import { frames, type Provenance } from '../../src/db/schema/frames.ts'
 import { techniques } from '../../src/db/schema/techniques.ts'
@@ -8,6 +9,12 @@ import type { NewEvent } from '../../src/events/catalogue.ts'
 import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
 import { imageKeysOf, loopKeyOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
+
+/** A picture of 16:9 in one colour, as WebP. */
+export const plainPicture = (): Promise<Buffer> =>
+  sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
+    .webp()
+    .toBuffer()
 
 export interface SeedFrame {
   tSec?: number

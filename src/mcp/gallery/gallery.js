@@ -141,15 +141,15 @@ async function loadPictures(of) {
 /** Keeps the pictures of these frames. Returns those to ask for again. */
 async function takePictures(ids) {
   const { serverTools, serverResources } = host.capabilities
-  if (serverTools && !isWithoutKey) {
+  if (serverTools && !isWithoutTool) {
     try {
       const { structuredContent: found } = await callTool('frame_pictures', { frame_ids: ids })
       for (const { of: id, data } of found.pictures) pictures.set(id, data)
       return found.left
     } catch (error) {
-      // Without a key the tool is not there: frames are read one by one.
+      // Without a key, or for a host of an older revision, it is not there: frames are read one by one.
       if (!serverResources) throw error
-      isWithoutKey = true
+      isWithoutTool = true
     }
   }
   if (!serverResources) throw new Error('This chat lets no pictures through.')
@@ -159,7 +159,7 @@ async function takePictures(ids) {
   }
   return []
 }
-let isWithoutKey = false
+let isWithoutTool = false
 
 const say = (text) => {
   $('status').textContent = text

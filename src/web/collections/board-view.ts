@@ -38,7 +38,9 @@ export function boardPage(data: BoardData): Html {
   const first = (page - 1) * BOARD_PAGE
   const at = (n: number) => boardPath(board?.id, { page: String(n), arrange: arranging })
   const cards = pins.map(({ frame, note }, n) => {
-    const extra = html`${tick(frame)}${board && (arranging ? moves : pinMenu)(frame, note, board, first + n, total)}`
+    const place = first + n
+    const tools = board && (arranging ? moves(frame, board, { place, total }) : pinMenu(frame, note, { board, page }))
+    const extra = html`${tick(frame)}${tools}`
     return frameCard(frame, n, { id: `pin-${frame.id}`, note, extra })
   })
   const about = board && html`data-id="${board.id}" data-path="/web/boards/${board.id}"`
@@ -109,7 +111,7 @@ const NO_SAVES = emptyState(
 )
 
 /** The buttons that move a frame. They send the form of the selection. `place`: from 0. */
-function moves(frame: ShownFrame, _note: unknown, board: Board, place: number, total: number): Html {
+function moves(frame: ShownFrame, board: Board, { place, total }: { place: number; total: number }): Html {
   const what = altOf(frame)
   const last = total - 1
   const move = (to: number, sign: string, label: string, key: string) => html`<button form="picked"
@@ -126,9 +128,9 @@ function moves(frame: ShownFrame, _note: unknown, board: Board, place: number, t
 }
 
 /** What else can be done with a frame of a board. */
-function pinMenu(frame: ShownFrame, note: string | null, board: Board, place: number): Html {
+function pinMenu(frame: ShownFrame, note: string | null, { board, page }: { board: Board; page: number }): Html {
   const what = altOf(frame)
-  const noting = boardPath(board.id, { page: pageOf(Math.floor(place / BOARD_PAGE) + 1), note: frame.id })
+  const noting = boardPath(board.id, { page: pageOf(page), note: frame.id })
   return html`<details class="fold pin-menu" name="menu"><summary aria-label="More: ${what}"></summary>
 <div class="panel"><a href="${noting}">${note === null ? 'Add a note' : 'Edit note'}<span
   class="visually-hidden">: ${what}</span></a>

@@ -16,10 +16,11 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
+import { clock } from '../../views/short-text.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { clock, counted, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
+import { counted, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
 
