@@ -167,7 +167,7 @@ export function filmLines({ measures, transitions, shares, text, unusual, missin
     `Pace: ${told('shots_a_minute')} shots a minute${isLong ? thirds(curves.pace!) : ''}. Shot: median ` +
       `${told('shot_median_sec')}.`,
     `Ways from shot to shot: ${ways.join(', ') || 'none'}.`,
-    `Held picture ${told('held_share')} of the time. Motion ${told('motion')} levels a second.`,
+    `Still picture ${told('held_share')} of the time. Movement ${told('motion')} levels a second.`,
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
     `Sound ${told('loudness')}, silent ${told('silence_share')} of the time.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
@@ -229,7 +229,7 @@ function beatLines(beat: Beat, n: number): string[] {
     `- Seen: ${beat.seen === null ? 'unknown' : inMarkdown(beat.seen, MOST_WORDS)}${measured ? ' (measured)' : ''}`,
     ...said('Words', beat.on_screen_text),
     `- In: ${wayText(beat.way_in)}. Out: ${wayText(beat.way_out)}.`,
-    `- Held picture: ${told('held_share')}. Motion: ${told('motion')}.`,
+    `- Still picture: ${told('held_share')}. Movement: ${told('motion')}.`,
     ...said('Take', beat.steal),
     ...said('Note', beat.note),
     ...(image_url === null ? [] : [`- ![${clock(from_sec)}](${image_url})`]),

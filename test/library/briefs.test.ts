@@ -66,9 +66,9 @@ test('a film is told in beats with seconds, ways in and out, words, colours and 
     expect.stringMatching(/^## 4\. 7–10 s/),
   ])
   expect(text).toContain('- Seen: "A \\<b\\>red\\</b\\> card # \\!\\[x\\](y)"\n')
-  expect(text).toContain('- In: start. Out: cut.\n- Held picture: 20 %. Motion: 40.\n- Take: "Hold the last word."\n')
+  expect(text).toContain('- In: start. Out: cut.\n- Still picture: 20 %. Movement: 40.\n- Take: "Hold the last word."\n')
   expect(text).toContain('- Words: "Ship faster"\n- In: cut. Out: dissolve of 0.6 s through black.\n')
-  expect(text).toContain('- Held picture: unknown.')
+  expect(text).toContain('- Still picture: unknown.')
   expect(text).toMatch(/- Palette: (#[0-9a-f]{6} ?)+\.\n- Techniques: kinetic-type/)
   expect(text).toMatch(new RegExp(`- !\\[0:00\\]\\(http://\\S+/media/${film}-\\w+-\\w+\\.webp\\)`))
   const told = await call('film_brief', { video_id: film })
@@ -81,7 +81,7 @@ test('a film is told in beats with seconds, ways in and out, words, colours and 
 test('where no shots are known the frames are the beats, and the rest is said to be unknown', async () => {
   const { text } = await page(`/api/videos/${bare}/brief.md`)
   expect(beatsOf(text).map((line) => line.split(':')[0])).toEqual(['## 1. 0–3 s', '## 2. 3–4 s'])
-  expect(text).toContain('- In: unknown. Out: unknown.\n- Held picture: unknown. Motion: unknown.')
+  expect(text).toContain('- In: unknown. Out: unknown.\n- Still picture: unknown. Movement: unknown.')
   expect(text).toContain('? is unknown: The shots of this film are not known.')
 })
 
