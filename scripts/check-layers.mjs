@@ -128,7 +128,7 @@ const PRIVATE = [
 ]
 
 /** How many files may stand beside the rooms. One more needs a room whose knowledge it is. */
-const GROUND_FLOOR = 9
+const GROUND_FLOOR = 8
 
 /** Modules that write the read models. Only `projections` calls them; `workers` opens them. */
 const READ_MODEL_WRITERS = /^src\/search\/(postgres\/(sink|write)|meilisearch\/sink)\.ts$/

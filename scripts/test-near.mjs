@@ -73,7 +73,6 @@ const HELD_BY = {
   'src/video/source': ['video/fetch-source', 'video/yt-dlp', 'library/submit'],
   'src/video/programs.ts': ['video/fetch-source', 'video/yt-dlp'],
   'src/vision': ['vision', 'library/paid-answers'],
-  'src/vision-profiles.ts': ['vision/model-servers'],
 
   'src/library/ids.ts': ['library/record-extraction', 'library/video-files'],
   'src/library/json-pieces.ts': ['contract/spec-reads', 'accounts/large'],
@@ -115,7 +114,7 @@ const HELD_BY = {
   'src/views/rhythm.ts': ['library/films', 'mcp/films'],
   'src/views/sequences.ts': ['contract/examples', 'library/sequences', 'mcp/films'],
   'src/views/skills.ts': ['mcp/resources'],
-  'src/views/short-text.ts': ['mcp/quotations', 'mcp/tool-definitions'],
+
   'src/views/timelines.ts': ['library/timelines'],
   skills: ['mcp/resources'],
   'src/http': [

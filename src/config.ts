@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { describeIssue } from './errors.ts'
-import { profileOf, VISION_NAMES, type VisionServer } from './vision-profiles.ts'
 import { PLANS, type Plan } from './vocabulary.ts'
 
 // The only file that names environment variables.
@@ -28,6 +27,38 @@ const secretsKeys = z
     'must be 64 hexadecimal digits, as `openssl rand -hex 32` prints them, or several such keys with commas between',
   )
   .transform((value) => value.split(',').map((key) => Buffer.from(key.trim(), 'hex')))
+
+interface VisionDefaults {
+  /** Up to and without the path of a call. */
+  baseUrl?: string
+  model?: string
+  needsKey?: true
+  /** Calls at once, and frames a call at most. */
+  concurrency: number
+  frames: number
+}
+
+const LOCAL = { concurrency: 1, frames: 8 }
+const HOSTED = { needsKey: true, concurrency: 4, frames: 8 } as const
+
+/** What VISION sets. Each value has a variable that overrides it. */
+const VISION_SERVERS = {
+  ollama: { ...LOCAL, baseUrl: 'http://localhost:11434', model: 'qwen3-vl:8b-instruct', frames: 2 },
+  llamacpp: { ...LOCAL, baseUrl: 'http://localhost:8080/v1' },
+  vllm: { ...LOCAL, baseUrl: 'http://localhost:8000/v1', model: 'Qwen/Qwen3-VL-8B-Instruct', concurrency: 4 },
+  lmstudio: { ...LOCAL, baseUrl: 'http://localhost:1234/v1' },
+  openai: { ...HOSTED, baseUrl: 'https://api.openai.com/v1', model: 'gpt-5-mini' },
+  gemini: {
+    ...HOSTED,
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    model: 'gemini-flash-latest',
+  },
+  anthropic: { ...HOSTED, baseUrl: 'https://api.anthropic.com/v1', model: 'claude-haiku-4-5' },
+  openrouter: { ...HOSTED, baseUrl: 'https://openrouter.ai/api/v1', model: 'qwen/qwen3-vl-8b-instruct' },
+} satisfies Record<string, VisionDefaults>
+export const VISION_NAMES = Object.keys(VISION_SERVERS) as (keyof typeof VISION_SERVERS)[]
+/** `compatible`: any endpoint that speaks the OpenAI protocol. */
+export type VisionServer = keyof typeof VISION_SERVERS | 'compatible'
 
 const Env = z.object({
   PORT: port.default(3000),
@@ -159,7 +190,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
 
 function visionOf(e: z.infer<typeof Env>) {
   const server: VisionServer = e.VISION ?? 'compatible'
-  const profile = profileOf(server)
+  const defaults: VisionDefaults = server === 'compatible' ? { concurrency: 4, frames: 8 } : VISION_SERVERS[server]
   if (!e.VISION) {
     requireTogether(e, ['VISION_BASE_URL', 'VISION_MODEL'])
     for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
@@ -174,26 +205,25 @@ function visionOf(e: z.infer<typeof Env>) {
       'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: ' +
         'set VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) too',
     )
-  const baseUrl = e.VISION_BASE_URL ?? profile.baseUrl
+  const baseUrl = e.VISION_BASE_URL ?? defaults.baseUrl
   if (!baseUrl) return undefined
-  if (profile.needsKey && !e.VISION_API_KEY)
+  if (defaults.needsKey && !e.VISION_API_KEY)
     throw new ConfigError(`VISION_API_KEY: set it too, because ${server} needs a key`)
-  const model = e.VISION_MODEL ?? profile.model
+  const model = e.VISION_MODEL ?? defaults.model
   if (!model) throw new ConfigError(`VISION_MODEL: set it too, to the model that ${server} has loaded`)
   return {
-    /** `compatible`: an endpoint without a profile. */
     server,
     // Ollama's own interface is beside the compatible one.
-    baseUrl: profile.form === 'ollama' ? baseUrl.replace(/\/v1$/, '') : baseUrl,
+    baseUrl: server === 'ollama' ? baseUrl.replace(/\/v1$/, '') : baseUrl,
     model,
     apiKey: e.VISION_API_KEY,
     /** Passed on unchanged. Undefined: the profile switches thinking off, or the model decides. */
     reasoningEffort: e.VISION_REASONING_EFFORT,
     /** Calls at once and per minute over all workers. 0 a minute means no limit. */
-    concurrency: e.VISION_CONCURRENCY ?? profile.concurrency,
+    concurrency: e.VISION_CONCURRENCY ?? defaults.concurrency,
     perMinute: e.VISION_PER_MINUTE,
     /** The most frames of a call. */
-    frames: e.VISION_FRAMES ?? profile.frames,
+    frames: e.VISION_FRAMES ?? defaults.frames,
     /** Tokens of prompt and answer. Undefined: as the server tells. */
     window: e.VISION_WINDOW,
     /** US dollars per million tokens. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { plural } from '../clean-text.ts'
 import { imageKeyOf } from '../media/image-name.ts'
-import { plural } from '../views/short-text.ts'
 import { MAX_INLINE } from './present.ts'
 import { defineTool, READS, type Tool, type ToolApp } from './tool.ts'
 import { frameIds } from './values.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { clip, clock, quote } from '../clean-text.ts'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
-import { clip, clock, quote } from '../views/short-text.ts'
 import { byName, CHOSEN, type Chosen } from '../vocabulary.ts'
 import type { ImageLink } from './tool.ts'
 

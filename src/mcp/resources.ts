@@ -1,7 +1,7 @@
 import type { App } from '../api/app.ts'
+import { clip, plural } from '../clean-text.ts'
 import { AppError, notFound } from '../errors.ts'
 import { listBoards } from '../library/collections/boards.ts'
-import { clip, plural } from '../views/short-text.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Method } from './dispatcher.ts'
 import type { Era } from './era.ts'

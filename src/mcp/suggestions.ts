@@ -1,7 +1,7 @@
+import { plural } from '../clean-text.ts'
 import type { FrameQuery, Loosened, TechniqueDocument } from '../search/library-search.ts'
 import { MOST_LOOSENED } from '../search/query.ts'
 import { nearestTechniques } from '../views/nearest.ts'
-import { plural } from '../views/short-text.ts'
 import type { ToolApp } from './tool.ts'
 
 /**

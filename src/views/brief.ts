@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { clip, clock, percent, plural, quote } from '../clean-text.ts'
 import { AppError } from '../errors.ts'
 import type { LoadedBoard } from '../library/collections/boards.ts'
 import { type MeasureName, measureText, round, shortNumber } from '../library/films/measures.ts'
@@ -7,7 +8,6 @@ import type { FrameDocument } from '../search/library-search.ts'
 import { type Oklab, toOklab } from '../vocabulary.ts'
 import { type FilmDeps, type PublicFilm, readFilm, toShots, way } from './film.ts'
 import { lengthOf, stretchesOf } from './rhythm.ts'
-import { clip, clock, percent, plural, quote } from './short-text.ts'
 
 /**
  * A film, or a board as a storyboard, on one page that a person or an agent builds from. It is made of what is known;

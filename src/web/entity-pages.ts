@@ -1,3 +1,4 @@
+import { clock, percent } from '../clean-text.ts'
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
@@ -16,7 +17,6 @@ import {
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
-import { clock, percent } from '../views/short-text.ts'
 import { bars } from './chart.ts'
 import { frameGrid, openGraph, pictureOf } from './frame-card.ts'
 import { capitalized, counted, type Html, html, listPages, thousands, valueLabel } from './html.ts'

@@ -1,5 +1,5 @@
+import { clock } from '../clean-text.ts'
 import type { ShownFrame } from '../search/library-search.ts'
-import { clock } from '../views/short-text.ts'
 import { type Html, html, trusted } from './html.ts'
 
 /** What every page with frames shares. */

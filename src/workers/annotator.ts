@@ -12,7 +12,7 @@ import { type Annotator, faultOf } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 import { type ModelAnnotatorOptions, openModelAnnotator } from '../vision/model/model-annotator.ts'
-import { profileOf } from '../vision-profiles.ts'
+import { profileOf } from '../vision/model/profiles.ts'
 
 export interface AnnotatorParts {
   config: Pick<Config, 'vision' | 'readingModels'>

@@ -66,7 +66,8 @@ test('a film is told in beats with seconds, ways in and out, words, colours and 
     expect.stringMatching(/^## 4\. 7–10 s/),
   ])
   expect(text).toContain('- Seen: "A \\<b\\>red\\</b\\> card # \\!\\[x\\](y)"\n')
-  expect(text).toContain('- In: start. Out: cut.\n- Still picture: 20 %. Movement: 40.\n- Take: "Hold the last word."\n')
+  expect(text).toContain('- In: start. Out: cut.\n- Still picture: 20 %. Movement: 40.\n')
+  expect(text).toContain('. Movement: 40.\n- Take: "Hold the last word."\n')
   expect(text).toContain('- Words: "Ship faster"\n- In: cut. Out: dissolve of 0.6 s through black.\n')
   expect(text).toContain('- Still picture: unknown.')
   expect(text).toMatch(/- Palette: (#[0-9a-f]{6} ?)+\.\n- Techniques: kinetic-type/)

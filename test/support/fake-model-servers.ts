@@ -1,4 +1,4 @@
-import type { VisionServer } from '../../src/vision-profiles.ts'
+import type { VisionServer } from '../../src/config.ts'
 
 /*
  * The HTTP surface of each server of models, by its documentation: what it tells of a model, how a call is written, and

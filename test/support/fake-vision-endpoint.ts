@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
+import type { VisionServer } from '../../src/config.ts'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
-import type { VisionServer } from '../../src/vision-profiles.ts'
 import { FAKE_SERVERS, type ServerState } from './fake-model-servers.ts'
 
 /** The nth frame to ask about: noise, so that no two frames are alike. */

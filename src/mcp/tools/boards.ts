@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { plural, quote } from '../../clean-text.ts'
 import { inTransactionOf, type Tx } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { findShareToken, shareBoard } from '../../library/collections/board-settings.ts'
@@ -17,7 +18,6 @@ import {
 import { boardBrief, MOST_PANELS } from '../../views/brief.ts'
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
-import { plural, quote } from '../../views/short-text.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool, type ToolApp, type ToolContext } from '../tool.ts'

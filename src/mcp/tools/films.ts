@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { clip, clock, plural, quote } from '../../clean-text.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
 import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
@@ -6,7 +7,6 @@ import type { FrameDocument, VideoDocument } from '../../search/library-search.t
 import { Brief, filmBrief, filmLines } from '../../views/brief.ts'
 import { Film, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
-import { clip, clock, plural, quote } from '../../views/short-text.ts'
 import { byName } from '../../vocabulary.ts'
 import { moreWith } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'

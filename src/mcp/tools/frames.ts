@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cleanText } from '../../clean-text.ts'
+import { cleanText, clip, plural, quote } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { asksMuch } from '../../http/rate-limit/rate-limits.ts'
 import type {
@@ -13,7 +13,6 @@ import type {
 } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/query.ts'
 import { countUndescribed } from '../../views/parameters.ts'
-import { clip, plural, quote } from '../../views/short-text.ts'
 import { COUNTED } from '../../vocabulary.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import {

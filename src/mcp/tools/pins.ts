@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { plural } from '../../clean-text.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { MAX_NOTE, MAX_PINS, pinFrames } from '../../library/collections/pins.ts'
-import { plural } from '../../views/short-text.ts'
 import { ADDS, defineTool, type Tool, type ToolApp } from '../tool.ts'
 import { someNumber } from '../values.ts'
 import { boardAt, boardIdArgument } from './boards.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { plural } from '../../clean-text.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { countSaves, listSaves, saveFrames } from '../../library/collections/saves.ts'
-import { plural } from '../../views/short-text.ts'
 import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { limitArgument } from '../values.ts'

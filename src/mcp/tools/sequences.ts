@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { clock, plural, quote } from '../../clean-text.ts'
 import { readSequences, toSteps } from '../../views/sequences.ts'
-import { clock, plural, quote } from '../../views/short-text.ts'
 import { moreWith } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { plural } from '../../clean-text.ts'
 import { notFound } from '../../errors.ts'
 import { sharedTraits } from '../../search/likeness.ts'
-import { plural } from '../../views/short-text.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frames.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { cleanText } from '../../clean-text.ts'
+import { cleanText, clip, plural } from '../../clean-text.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
-import { clip, plural } from '../../views/short-text.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { moreWith } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { clip, clock, plural, quote } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
-import { clip, clock, plural, quote } from '../../views/short-text.ts'
 import { readCursor, toCursor } from '../arguments.ts'
 import { moreWith, type Presented } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'

@@ -1,7 +1,7 @@
-import { profileOf, type Trouble } from '../../vision-profiles.ts'
 import { AnnotatorUnavailable } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { HttpFailure, PAGE, type ServerOptions } from './http.ts'
+import { profileOf, type Trouble } from './profiles.ts'
 
 const DEFAULT_PAUSE_MS = 20_000
 const MISCONFIGURED_PAUSE_MS = 5 * 60_000

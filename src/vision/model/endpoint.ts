@@ -1,7 +1,7 @@
-import { profileOf } from '../../vision-profiles.ts'
 import { plainText } from '../plain-text.ts'
 import { classify } from './endpoint-error.ts'
 import { HttpFailure, requestJson, type ServerOptions } from './http.ts'
+import { profileOf } from './profiles.ts'
 import { type ModelPrice, NO_USAGE, toUsage, type Usage } from './usage.ts'
 import { type Abilities, type ModelRequest, type RawReply, WIRE_FORMS } from './wire-forms.ts'
 

@@ -1,4 +1,4 @@
-import type { VisionServer } from '../../vision-profiles.ts'
+import type { VisionServer } from '../../config.ts'
 import { plainText } from '../plain-text.ts'
 import { tryParse } from './answer.ts'
 

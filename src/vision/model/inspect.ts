@@ -1,7 +1,7 @@
-import { profileOf } from '../../vision-profiles.ts'
 import { AnnotatorUnavailable, type Finding } from '../annotator.ts'
 import { classify, describeBlind, describeMissing, describeSmall } from './endpoint-error.ts'
 import { HttpFailure, PAGE, requestJson, type ServerOptions } from './http.ts'
+import { profileOf } from './profiles.ts'
 import { answerRoom, cutToWindow, WIDE_PICTURE } from './window.ts'
 import { WIRE_FORMS } from './wire-forms.ts'
 

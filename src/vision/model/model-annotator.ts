@@ -1,4 +1,4 @@
-import { profileOf, type VisionServer } from '../../vision-profiles.ts'
+import type { VisionServer } from '../../config.ts'
 import {
   type AnnotateOptions,
   type AnnotationRun,
@@ -19,6 +19,7 @@ import { misconfigured } from './endpoint-error.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import type { ServerOptions } from './http.ts'
 import { inspectServer, toFindings } from './inspect.ts'
+import { profileOf } from './profiles.ts'
 import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import type { ModelPrice } from './usage.ts'
 import { tokensOfInstructions } from './window.ts'
@@ -28,7 +29,7 @@ export interface ModelAnnotatorOptions extends Omit<ServerOptions, 'server' | 'm
   server?: VisionServer
   /** `reasoning_effort` for models that reason. A server that does not accept it is asked without. */
   reasoningEffort?: string | undefined
-  /** The most frames of a call, 1–8 (default: the server's). Fewer go where the window is smaller. */
+  /** The most frames of a call, 1–8 (default 8). Fewer go where the window is smaller. */
   batchSize?: number
   /** Tokens of prompt and answer (default: as the server tells). */
   window?: number | undefined
@@ -48,6 +49,8 @@ export interface ModelAnnotatorOptions extends Omit<ServerOptions, 'server' | 'm
   price?: ModelPrice | undefined
 }
 
+const MOST_FRAMES = 8
+
 /**
  * Describes frames with a vision model behind a server of any form. What has been answered is never asked again.
  * Throws `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`) after
@@ -55,7 +58,7 @@ export interface ModelAnnotatorOptions extends Omit<ServerOptions, 'server' | 'm
  */
 export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   const { server = 'compatible' } = options
-  const batchSize = Math.min(8, Math.max(1, options.batchSize ?? profileOf(server).frames))
+  const batchSize = Math.min(MOST_FRAMES, Math.max(1, options.batchSize ?? MOST_FRAMES))
   const closing = new AbortController()
   const room = { usual: 1 }
   const asked: ServerOptions = { ...options, server, maxBytes: options.maxBytes ?? 2 * 1024 * 1024 }

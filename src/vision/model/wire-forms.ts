@@ -1,4 +1,4 @@
-import type { VisionProfile } from '../../vision-profiles.ts'
+import type { VisionProfile } from './profiles.ts'
 import type { RawUsage } from './usage.ts'
 
 /** A question to a model, however it is sent. Text and pictures (JPEG, base64) stand in their order. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { clock } from '../../clean-text.ts'
 import type { FrameRow } from '../../db/schema/frames.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
 import { storedValue } from '../../library/frames/frames.ts'
@@ -16,7 +17,6 @@ import {
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
-import { clock } from '../../views/short-text.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'

@@ -1,16 +1,11 @@
-/** What differs between servers of vision models. `VISION` names one. */
+import type { VisionServer } from '../../config.ts'
+
+/** How servers of vision models are spoken to. What else differs between them are defaults of settings (config.ts). */
 export interface VisionProfile {
-  /** Up to and without the path of a call. */
-  baseUrl?: string
-  model?: string
-  needsKey?: true
   /** How a call is written: OpenAI's chat completions, Ollama's own chat, or Anthropic's messages. */
   form: 'chat' | 'ollama' | 'anthropic'
   /** Where it tells of its model without a call, if it does. */
   tells?: string
-  /** Calls at once, and frames a call at most. */
-  concurrency: number
-  frames: number
   /** Longest wait for one answer. Local servers load the model with the first call; `fetch` itself ends at 300 s. */
   timeoutMs: number
   /** Fields of a call that switch thinking off. */
@@ -24,8 +19,6 @@ export type Trouble = 'reach' | 'model' | 'pictures' | 'window'
 /** Any endpoint that speaks the OpenAI protocol. `{model}` and `{tokens}` stand for what is meant. */
 const COMPATIBLE: VisionProfile = {
   form: 'chat',
-  concurrency: 4,
-  frames: 8,
   timeoutMs: 90_000,
   mend: {
     reach: 'Check VISION_BASE_URL.',
@@ -35,20 +28,17 @@ const COMPATIBLE: VisionProfile = {
   },
 }
 
-const LOCAL: VisionProfile = { ...COMPATIBLE, concurrency: 1, timeoutMs: 280_000 }
-const HOSTED: VisionProfile = { ...COMPATIBLE, needsKey: true }
+const LOCAL: VisionProfile = { ...COMPATIBLE, timeoutMs: 280_000 }
 
 /** For the template of the chat. */
 const thinkingOff = { chat_template_kwargs: { enable_thinking: false } }
 
-const PROFILES = {
+const PROFILES: Readonly<Record<VisionServer, VisionProfile>> = {
+  compatible: COMPATIBLE,
   ollama: {
     ...LOCAL,
-    baseUrl: 'http://localhost:11434',
-    model: 'qwen3-vl:8b-instruct',
     form: 'ollama',
     tells: '/api/show',
-    frames: 2,
     thinkingOff: { think: false },
     mend: {
       ...COMPATIBLE.mend,
@@ -59,7 +49,6 @@ const PROFILES = {
   },
   llamacpp: {
     ...LOCAL,
-    baseUrl: 'http://localhost:8080/v1',
     tells: '/props',
     thinkingOff,
     mend: {
@@ -71,10 +60,7 @@ const PROFILES = {
   },
   vllm: {
     ...LOCAL,
-    baseUrl: 'http://localhost:8000/v1',
-    model: 'Qwen/Qwen3-VL-8B-Instruct',
     tells: '/models',
-    concurrency: 4,
     thinkingOff,
     mend: {
       ...COMPATIBLE.mend,
@@ -85,7 +71,6 @@ const PROFILES = {
   },
   lmstudio: {
     ...LOCAL,
-    baseUrl: 'http://localhost:1234/v1',
     tells: '/api/v0/models',
     mend: {
       ...COMPATIBLE.mend,
@@ -95,36 +80,24 @@ const PROFILES = {
     },
   },
   openai: {
-    ...HOSTED,
-    baseUrl: 'https://api.openai.com/v1',
-    model: 'gpt-5-mini',
+    ...COMPATIBLE,
     tells: '/models/{model}',
     thinkingOff: { reasoning_effort: 'minimal' },
   },
   gemini: {
-    ...HOSTED,
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    model: 'gemini-flash-latest',
+    ...COMPATIBLE,
     thinkingOff: { reasoning_effort: 'none' },
   },
   anthropic: {
-    ...HOSTED,
-    baseUrl: 'https://api.anthropic.com/v1',
-    model: 'claude-haiku-4-5',
+    ...COMPATIBLE,
     form: 'anthropic',
     tells: '/models/{model}',
   },
   openrouter: {
-    ...HOSTED,
-    baseUrl: 'https://openrouter.ai/api/v1',
-    model: 'qwen/qwen3-vl-8b-instruct',
+    ...COMPATIBLE,
     tells: '/models',
     thinkingOff: { reasoning: { enabled: false } },
   },
-} satisfies Record<string, VisionProfile>
+}
 
-export const VISION_NAMES = Object.keys(PROFILES) as (keyof typeof PROFILES)[]
-export type VisionServer = keyof typeof PROFILES | 'compatible'
-
-export const profileOf = (server: VisionServer): VisionProfile =>
-  server === 'compatible' ? COMPATIBLE : PROFILES[server]
+export const profileOf = (server: VisionServer): VisionProfile => PROFILES[server]
