@@ -107,7 +107,7 @@ export async function extractFromNumber({ file, scratchDir, signal, loops }: Ext
       coloredShare: 0,
       sharpness: 10,
       motion: 1,
-      phash: n.toString(16).padStart(16, '0'),
+      phash: createHash('sha256').update(String(n)).digest('hex').slice(0, 16),
       placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',
       imagePath,
       imageBytes: image.length,
