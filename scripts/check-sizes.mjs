@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_310,
+  'src/.': 1_252,
   'src/api': 2_957,
   'src/backup': 894,
   'src/cli': 4_118,
@@ -29,7 +29,7 @@ const CEILINGS = {
   'src/http': 2_793,
   'src/library': 6_583,
   'src/local': 492,
-  'src/mcp': 4_258,
+  'src/mcp': 4_254,
   'src/media': 591,
   'src/oauth': 543,
   'src/outbound': 200,
@@ -40,17 +40,17 @@ const CEILINGS = {
   'src/server': 543,
   'src/timeline': 561,
   'src/video': 5_037,
-  'src/views': 2_170,
-  'src/vision': 4_046,
-  'src/web': 7_215,
+  'src/views': 2_134,
+  'src/vision': 4_152,
+  'src/web': 7_200,
   'src/webhooks': 1_461,
   'src/workers': 1_363,
-  'TypeScript of src': 57_522,
-  'text of src': 65_122,
-  tests: 41_788,
+  'TypeScript of src': 57_515,
+  'text of src': 65_156,
+  tests: 41_807,
   bench: 6_342,
-  'words of docs': 20_612,
-  'words of decisions': 6_020,
+  'words of docs': 20_610,
+  'words of decisions': 6_004,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
