@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { askForAccess, callTool, openSignInService, post, register, type SignInService } from '../oauth/support.ts'
 import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { listenOn } from '../support/listening.ts'
 
 /** An app asks a designer in a real browser, whose content security policy follows the redirects of the form. */
 
@@ -20,7 +22,8 @@ describe.skipIf(noChromium)('in a browser', () => {
   })
 
   test('a designer lets an app in, sees it on the keys page, and ends it', async () => {
-    const redirectUri = 'http://localhost:9/callback'
+    await using app = await listenOn(createServer((_request, response) => response.end('Back in the app.')))
+    const redirectUri = `http://localhost:${app.port}/callback`
     const { json } = await register(service, { client_name: 'Studio <b>assistant</b>', redirect_uris: [redirectUri] })
     const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
     const page = await browser.open()
@@ -36,9 +39,9 @@ describe.skipIf(noChromium)('in a browser', () => {
     await expect.poll(() => page.getByRole('alert').textContent()).toBe('Choose at least one, or refuse.')
     await expectAccessible(page)
     await page.getByLabel('see your saved frames').uncheck()
-    const left = page.waitForRequest((request) => request.url().startsWith(redirectUri))
     await page.getByRole('button', { name: 'Allow' }).click()
-    const back = new URL((await left).url())
+    await page.getByText('Back in the app.').waitFor()
+    const back = new URL(page.url())
     const tokens = await post(`${service.url}/oauth/token`, {
       grant_type: 'authorization_code',
       client_id: json.client_id,
@@ -66,7 +69,7 @@ describe.skipIf(noChromium)('in a browser', () => {
 
     await page.goto(`${service.url}/keys`)
     const card = page.getByRole('listitem', { name: 'Studio <b>assistant</b>' })
-    expect(await card.textContent()).toContain('localhost:9')
+    expect(await card.textContent()).toContain(new URL(redirectUri).host)
     await expectAccessible(page)
     await card.getByText('Disconnect', { exact: false }).first().click()
     await card.getByRole('button', { name: 'Disconnect now' }).click()

@@ -70,9 +70,15 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
   const at = (page: Page) => page.evaluate(() => location.pathname + location.search)
   const topOf = (page: Page, id: string) =>
     page.evaluate((one) => document.getElementById(one)?.getBoundingClientRect().top, id)
-  /** A frame in the middle of the window. */
+  /** The frame that is nearest to the middle of the window; the middle itself may lie between two. */
   const middle = (page: Page) =>
-    page.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)!.closest('.card-link')!.id)
+    page.evaluate(() => {
+      const away = (card: Element) => {
+        const { left, right, top, bottom } = card.getBoundingClientRect()
+        return Math.hypot((left + right - innerWidth) / 2, (top + bottom - innerHeight) / 2)
+      }
+      return [...document.querySelectorAll('.card-link')].reduce((a, b) => (away(b) < away(a) ? b : a)).id
+    })
   /** Scrolls on until a page of the wall has its frames. */
   async function scrollToSheet(page: Page, n: number): Promise<void> {
     await expect
