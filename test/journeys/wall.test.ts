@@ -109,6 +109,8 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     const page = await browser.open({ viewport: { width: 1366, height: 800 } })
     await page.goto(url)
     await scrollToSheet(page, 4)
+    // A page of the wall begins in the window: the address names it, and the frame at the top is of the one before.
+    await page.evaluate(() => scrollBy(0, document.getElementById('sheet-4')!.getBoundingClientRect().top - 300))
     // The wheel has come to rest, and the place is in the state of the entry before anything leads away.
     await expect
       .poll(() =>
@@ -130,7 +132,7 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     await page.goBack()
     await page.locator(`#${id}`).waitFor()
     await expect.poll(() => topOf(page, id)).toBe(top)
-    expect(await at(page)).toMatch(/page=[34]/)
+    expect(await at(page)).toContain('page=4')
     await page.reload()
     await page.locator(`#${id}`).waitFor()
     await expect.poll(() => topOf(page, id)).toBe(top)

@@ -7,7 +7,7 @@ const PAGE_SIZE = 120
 const NEAR = 1500
 const AGAIN_MS = 3000
 
-/** @typedef {{ id: string, top: number }} Anchor the frame at the top of the window, and how far below it */
+/** @typedef {{ id: string, top: number }} Anchor a frame in the window, and how far below its top */
 
 /** @returns {HTMLElement[]} */
 const sheets = () => [...document.querySelectorAll('#wall > .sheet')].filter((one) => one instanceof HTMLElement)
@@ -38,7 +38,12 @@ export function reset(at) {
   loading.clear()
   byId('wall')?.setAttribute('data-endless', '')
   for (const sheet of sheets()) take(sheet)
-  if (at && byId(at.id)) restore(at)
+  if (at && byId(at.id)) {
+    restore(at)
+    const mine = round
+    // Where the frames above it are of the page before, there is no room for them yet.
+    if (byId(at.id)?.getBoundingClientRect().top !== at.top) void extend(-1).then(() => mine === round && restore(at))
+  }
   note()
   fillNear()
 }
@@ -109,11 +114,8 @@ export function note() {
   clearTimeout(timer)
   if (history.state?.frame) return
   keepAnchor()
-  const inView = sheets().find((sheet) => {
-    const { top, bottom } = sheet.getBoundingClientRect()
-    return top <= innerHeight / 2 && bottom >= innerHeight / 2
-  })
-  if (inView) address = addressOf(address, pageOf(inView))
+  const sheet = inView()
+  if (sheet) address = addressOf(address, pageOf(sheet))
   try {
     history.replaceState({ ...history.state, anchor }, '', address)
   } catch {
@@ -129,7 +131,7 @@ function restore(at) {
   width = innerWidth
 }
 
-/** Remembers the frame at the top of the window. Where the width has just changed, brings that frame back first. */
+/** Remembers a frame in the window. Where the width has just changed, brings that frame back first. */
 function keepAnchor() {
   if (anchor && innerWidth !== width) restore(anchor)
   anchor = findAnchor()
@@ -152,7 +154,7 @@ export function openEndless(filled) {
     { passive: true },
   )
   addEventListener('pagehide', note)
-  // Other columns, other heights: the frame at the top stays there.
+  // Other columns, other heights: that frame stays where it was.
   addEventListener('resize', () => anchor && requestAnimationFrame(() => anchor && restore(anchor)))
 }
 
@@ -167,14 +169,16 @@ function addressOf(wall, page) {
   return at.href
 }
 
-/** @returns {Anchor | undefined} */
+/** The page in the middle of the window, or the last before it. */
+const inView = () =>
+  sheets().find((sheet) => sheet.getBoundingClientRect().bottom >= innerHeight / 2) ?? sheets().at(-1)
+
+/** The first frame in the window that a reload brings: the address names its page. @returns {Anchor | undefined} */
 function findAnchor() {
-  for (const sheet of sheets()) {
-    if (sheet.getBoundingClientRect().bottom < 0) continue
-    for (const card of cellsOf(sheet)) {
-      const { top, bottom } = card.getBoundingClientRect()
-      if ((top + bottom) / 2 > 0) return { id: card.id, top }
-    }
+  const sheet = inView()
+  for (const card of sheet ? cellsOf(sheet) : []) {
+    const { top, bottom } = card.getBoundingClientRect()
+    if ((top + bottom) / 2 > 0) return { id: card.id, top }
   }
   return undefined
 }
