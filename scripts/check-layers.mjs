@@ -98,7 +98,7 @@ const MAY_IMPORT = {
 /** Who writes the tables. Every other table belongs to `library`. */
 const WRITERS = {
   events: ['events'],
-  checkpoints: ['events', 'projections'],
+  checkpoints: ['events'],
   event_log: ['events'],
   dead_events: ['events'],
   read_models: ['projections', 'search'],
@@ -128,7 +128,7 @@ const PRIVATE = [
 ]
 
 /** How many files may stand beside the rooms. One more needs a room whose knowledge it is. */
-const GROUND_FLOOR = 8
+const GROUND_FLOOR = 9
 
 /** Modules that write the read models. Only `projections` calls them; `workers` opens them. */
 const READ_MODEL_WRITERS = /^src\/search\/(postgres\/(sink|write)|meilisearch\/sink)\.ts$/

@@ -28,6 +28,7 @@ const HELD_BY = {
   'src/config.ts': ['accounts/members-only', 'oauth/sign-in'],
   'src/errors.ts': ['contract/bad-input', 'contract/spec-reads', 'mcp/first-guesses'],
   'src/logger.ts': ['accounts/secrets'],
+  'src/turns.ts': ['contract/edge', 'events/stream', 'webhooks/lanes'],
   'src/metrics.ts': ['contract/edge', 'platform/metrics'],
   'src/parameters.ts': ['contract/bad-input', 'contract/spec-frames', 'contract/spec-reads'],
   'src/vocabulary.ts': [

@@ -83,6 +83,14 @@ export function clock(seconds: number): string {
     .join(':')
 }
 
+/** `2 min`, `3 h`: a rough span, in words that stay right for a while. */
+export function span(seconds: number): string {
+  if (seconds < 90) return `${seconds && Math.max(1, Math.round(seconds))} s`
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
+  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`
+  return `${Math.round(seconds / 86_400)} d`
+}
+
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`
 }
@@ -91,4 +99,9 @@ export function plural(count: number, word: string): string {
 export function percent(share: number): string {
   const whole = Math.round(share * 100)
   return whole === 0 && share > 0 ? '<1 %' : `${whole} %`
+}
+
+export function megabytes(bytes: number): string {
+  const mb = bytes / 1024 / 1024
+  return mb >= 1_024 ? `${(mb / 1_024).toFixed(1)} GB` : `${mb < 10 ? mb.toFixed(1) : Math.round(mb)} MB`
 }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { LRUCache } from 'lru-cache'
 import { Counter, Gauge, Registry } from 'prom-client'
+import { inTime } from './turns.ts'
 
 /** What one store says about itself. */
 export interface Family {
@@ -50,7 +51,8 @@ export function openMetrics(own: Registry, sources: readonly Source[] = []): () 
 
   async function ask(source: Source): Promise<string> {
     try {
-      return (await within(DEADLINE_MS, texts.fetch(source.name, { context: source }))) ?? ''
+      const text = texts.fetch(source.name, { context: source })
+      return (await inTime(text, DEADLINE_MS, () => new Error('too late'))) ?? ''
     } catch {
       errors.inc({ source: source.name })
       return ''
@@ -61,13 +63,6 @@ export function openMetrics(own: Registry, sources: readonly Source[] = []): () 
     const found = await Promise.all(sources.map(ask))
     return [...found, await own.metrics()].filter((text) => text !== '').join('\n')
   }
-}
-
-function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(reject, ms, new Error('too late'))
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 function textOf(families: readonly Family[]): Promise<string> {

@@ -1,4 +1,3 @@
-import { scoreLabels } from '../../src/vision/agreement.ts'
 import type { FrameAnnotation } from '../../src/vision/annotator.ts'
 import type { FrameTiming } from '../../src/vision/measured/measure-frame.ts'
 import { type Attribute, type Sample, toWords } from './labelled-frames.ts'
@@ -35,13 +34,11 @@ export function scoreOf(
   attribute: Attribute,
 ): Score {
   const labelled = samples.filter(({ span }) => span.labels[attribute])
-  const { n, filled, right } = scoreLabels(
-    labelled.map((sample) => {
-      const { value } = answerOf(sample, answers, attribute)
-      const said = value !== null && isRight(sample, attribute, value) ? sample.span.labels[attribute]! : value
-      return { label: sample.span.labels[attribute]!, said }
-    }),
-  )
+  const told = labelled.flatMap((sample) => {
+    const { value } = answerOf(sample, answers, attribute)
+    return value === null ? [] : isRight(sample, attribute, value)
+  })
+  const [n, filled, right] = [labelled.length, told.length, told.filter(Boolean).length]
   return {
     n,
     filled,

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { inTime } from '../turns.ts'
 import type { App } from './app.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
@@ -55,14 +56,11 @@ export const healthEndpoints = [
   ),
 ]
 
-async function answersInTime(db: Db): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, CHECK_TIMEOUT_MS, false).unref())
-  const answered = db.execute(sql`select 1`).then(
+const answersInTime = (db: Db): Promise<boolean> =>
+  inTime(db.execute(sql`select 1`), CHECK_TIMEOUT_MS, () => new Error('too late')).then(
     () => true,
     () => false,
   )
-  return Promise.race([answered, late])
-}
 
 function statusOf({ isWorking, isStopping }: { isWorking: boolean; isStopping: boolean }): Status {
   if (isStopping) return 'stopping'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import type { VideoRow } from '../db/schema/videos.ts'
+import { VIDEO_STATUSES, type VideoRow } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -50,7 +50,7 @@ const stage = z.strictObject({
   rate_per_sec: z.number().nullable(),
   left_sec: z.number().nullable(),
 })
-const status = z.enum(['queued', 'fetching', 'extracting', 'annotating', 'ready', 'failed', 'cancelled'])
+const status = z.enum(VIDEO_STATUSES)
 const failure = z.strictObject({ code: z.string(), message: z.string() }).nullable()
 export const SubmittedVideo = z
   .strictObject({

@@ -1,5 +1,6 @@
 import { Argument, type Command, Option } from 'commander'
 import { sharedBoardEndpoints } from '../api/shared-boards.ts'
+import { plural } from '../clean-text.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
   createAccount,
@@ -18,7 +19,7 @@ import { signInUrl } from '../web/sign-in.ts'
 import { answers, type CommandContext, type Result, withContext } from './context.ts'
 import { linesOf } from './lines.ts'
 import { defineOperations } from './operations.ts'
-import { addExamples, type Column, count, printPieces, requireConsent } from './terminal.ts'
+import { addExamples, type Column, printPieces, requireConsent } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {
@@ -77,7 +78,7 @@ export function defineAccounts(group: Command): void {
     async ({ db }, email: string, { yes }: { yes?: boolean }) => {
       const account = await loadAccountByEmail(db, email)
       const { keys, saves, boards } = await whatAccountHolds(db, account.id)
-      const held = `${count(keys, 'key')}, ${count(saves, 'save')} and ${count(boards, 'board')}`
+      const held = `${plural(keys, 'key')}, ${plural(saves, 'save')} and ${plural(boards, 'board')}`
       await requireConsent(`the account ${account.email} with ${held}`, yes)
       await deleteAccount(db, account.id)
       return [{ deleted: account.id }, () => `deleted ${account.email}`]

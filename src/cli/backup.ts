@@ -7,6 +7,7 @@ import { chooseRestorable, restoreBackup } from '../backup/restore.ts'
 import type { Progress } from '../backup/streams.ts'
 import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
 import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
+import { megabytes } from '../clean-text.ts'
 import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { libraryId } from '../library/settings.ts'
@@ -173,7 +174,7 @@ function progressTo(what: string): (progress: Progress) => void {
 }
 
 function describe({ tables, rows, images, image_bytes }: BackupReport | VerifyReport): string {
-  return `${rows} rows of ${tables} tables, ${images} images (${(image_bytes / 1024 / 1024).toFixed(1)} MB)`
+  return `${rows} rows of ${tables} tables, ${images} images (${megabytes(image_bytes)})`
 }
 
 function describeMissing({ images_missing, missing_keys }: BackupReport): string[] {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { eventEndpoints } from '../api/events.ts'
+import { plural } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
 import {
   type Cursor,
@@ -20,7 +21,7 @@ import { openLogTail } from '../events/tail.ts'
 import { answers, type CommandContext, listParser, type Result, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { defineOperations } from './operations.ts'
-import { addExamples, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
+import { addExamples, type Column, complain, isTerminal, print, printLines, table } from './terminal.ts'
 
 interface EventsOptions {
   after?: Cursor
@@ -169,7 +170,7 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
   await printLines(lines(), { gzip })
   // Events of other types before the end need not be read again.
   const last = isLater(upTo, done.cursor) ? upTo : done.cursor
-  complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last)}`)
+  complain(`${plural(done.events, 'event')}. Go on with --from ${formatCursor(last)}`)
 }
 
 /** `frames events replay` and `frames events dead …` */
@@ -227,9 +228,9 @@ async function retry(db: Db, eventIds: string[], { all, consumer = null }: Retry
   const handled = Math.max(0, asked - dead.length)
   if (dead.length > 0) process.exitCode = 1
   const lines = [
-    `${count(handled, 'event')} handled.`,
+    `${plural(handled, 'event')} handled.`,
     ...failed.map(({ event, consumer: name, error }) => `! ${event.id} failed again in ${name}: ${error}`),
-    ...(waiting.length > 0 ? [`! ${count(waiting.length, 'event')} still waiting. Is a worker running?`] : []),
+    ...(waiting.length > 0 ? [`! ${plural(waiting.length, 'event')} still waiting. Is a worker running?`] : []),
   ]
   return [{ handled, failed: failed.length, waiting: waiting.length }, () => lines]
 }

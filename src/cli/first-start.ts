@@ -15,11 +15,11 @@ import { recordNotes } from '../library/frames/record-annotations.ts'
 import { videoIdOf } from '../library/ids.ts'
 import { submitUpload } from '../library/videos/submit.ts'
 import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import { OVER } from '../library/videos/videos.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { PLATFORMS, SHOTS, SUBJECTS, SURFACES } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { say } from './terminal.ts'
-import { OVER } from './videos.ts'
 
 export const OPERATOR_EMAIL = 'operator@localhost'
 

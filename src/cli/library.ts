@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { megabytes } from '../clean-text.ts'
 import { checkStorage } from '../library/videos/storage.ts'
 import { answers } from './context.ts'
 import { addExamples } from './terminal.ts'
@@ -36,15 +37,11 @@ export function defineStorage(command: Command): void {
       return [
         report,
         () => [
-          `${report.files} files, ${toMegabytes(report.bytes)}`,
-          `${report.orphans} files that no row names (${toMegabytes(report.orphan_bytes)})${removed}`,
+          `${report.files} files, ${megabytes(report.bytes)}`,
+          `${report.orphans} files that no row names (${megabytes(report.orphan_bytes)})${removed}`,
           `${report.missing_count} images missing${missing}`,
         ],
       ]
     },
   )
-}
-
-function toMegabytes(bytes: number): string {
-  return `${(bytes / 1024 / 1024).toFixed(1)} MB`
 }

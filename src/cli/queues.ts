@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
+import { plural } from '../clean-text.ts'
 import { findHeldBack } from '../events/read.ts'
 import { listOutages } from '../events/waiting.ts'
 import { findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
@@ -7,7 +8,7 @@ import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
 import { answers, type CommandContext, type Result } from './context.ts'
-import { addExamples, ageOf, count, type Line } from './terminal.ts'
+import { addExamples, ageOf, type Line } from './terminal.ts'
 import { describeAnnotator } from './videos.ts'
 
 /** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
@@ -81,7 +82,7 @@ function toOutage({ consumer, of, since, lastAttempt, attempts }: Outage) {
 }
 
 function describeOutage({ consumer, of, since, lastAttempt, attempts }: Outage): Line {
-  const tried = `${count(attempts, 'attempt')}, the last ${ageOf(lastAttempt)} ago`
+  const tried = `${plural(attempts, 'attempt')}, the last ${ageOf(lastAttempt)} ago`
   return [{ text: `! ${of} unavailable since ${since}, ${tried}. ${consumer} waits for it.`, style: 'yellow' }]
 }
 

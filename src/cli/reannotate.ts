@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
+import { plural } from '../clean-text.ts'
 import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames, openLedger } from '../library/annotator/vision-spending.ts'
@@ -22,7 +23,7 @@ import { ANNOTATED } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'
 import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
 import { CliError } from './failure.ts'
-import { addExamples, count } from './terminal.ts'
+import { addExamples } from './terminal.ts'
 
 interface Options {
   video?: string
@@ -214,4 +215,4 @@ function short(value: string | null): string {
   return line.length > 70 ? `${line.slice(0, 69)}…` : line
 }
 
-const frames = (n: number): string => count(n, 'frame')
+const frames = (n: number): string => plural(n, 'frame')

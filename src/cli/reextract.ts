@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { plural } from '../clean-text.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError, MediaError } from '../errors.ts'
 import {
@@ -14,7 +15,7 @@ import { retryVideo } from '../library/videos/lifecycle.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { EXTRACTION_VERSION } from '../video/shots/detector.ts'
 import { answers, type CommandContext, parseInteger, type Result } from './context.ts'
-import { addExamples, count } from './terminal.ts'
+import { addExamples } from './terminal.ts'
 
 interface Options {
   video?: string[]
@@ -48,7 +49,7 @@ async function reextract(context: CommandContext, { video: ids, sample, dryRun }
     unreadable,
   }
   const lines = [
-    `${count(found.videos, 'video')} with ${count(found.frames, 'frame')} were read by another version than ` +
+    `${plural(found.videos, 'video')} with ${plural(found.frames, 'frame')} were read by another version than ` +
       `${found.version}. ${found.held} of the frames are saved, pinned or corrected: these stay.`,
     ...unreadable.map(({ id, reason }) => `  ${id}  stays as it is: ${reason}`),
   ]
@@ -59,7 +60,7 @@ async function reextract(context: CommandContext, { video: ids, sample, dryRun }
   }
   let queued = 0
   for (const { id } of readable) queued += await queueAgain(db, id)
-  const done = `${count(queued, 'video')} queued behind live work.`
+  const done = `${plural(queued, 'video')} queued behind live work.`
   return [{ ...found, queued }, () => [...lines, `${done} The old frames are shown until the new ones are there.`]]
 }
 
@@ -121,5 +122,5 @@ function toLine(one: Preview): string {
   const { now, after, same, added, removed, held } = one
   const parts = [`${same} the same`, `${added} new`, `${removed} go`]
   if (held > 0) parts.push(`${held} stay for people`)
-  return `  ${one.id}  ${one.title}: ${count(now, 'frame')} now, ${after} after: ${parts.join(', ')}`
+  return `  ${one.id}  ${one.title}: ${plural(now, 'frame')} now, ${after} after: ${parts.join(', ')}`
 }

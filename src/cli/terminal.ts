@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import stringWidth from 'string-width'
+import { span } from '../clean-text.ts'
 import { CliError, usage } from './failure.ts'
 
 // The only file that writes to the terminal, so that no foreign text can control it.
@@ -172,22 +173,8 @@ function widthOf(piece: Piece): number {
   return stringWidth(typeof piece === 'string' ? piece : piece.text)
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const
-
-/** How long ago, in its largest whole unit: `3 min`. */
-export function ageOf(time: Date | string): string {
-  return duration((Date.now() - new Date(time).getTime()) / 1_000)
-}
-
-/** Seconds in their largest whole unit. */
-export function duration(seconds: number): string {
-  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['s', 1]
-  return `${Math.max(0, Math.floor(seconds / size))} ${unit}`
-}
+/** How long ago: `3 min`. */
+export const ageOf = (time: Date | string): string => span((Date.now() - new Date(time).getTime()) / 1_000)
 
 /**
  * Says what is about to be deleted, and asks on a terminal.
@@ -197,11 +184,6 @@ export async function requireConsent(what: string, yes: boolean | undefined): Pr
   if (yes) complain(`Deleting ${what}.`)
   else if (!process.stdin.isTTY) throw usage(`This permanently deletes ${what}. Add --yes to confirm.`)
   else if (!(await agreed(`Permanently delete ${what}?`))) throw new CliError('Nothing was deleted.')
-}
-
-/** `1 frame`, `2 frames` */
-export function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { brandEndpoints, videoEndpoints } from '../api/videos.ts'
+import { plural, span } from '../clean-text.ts'
 import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
@@ -9,6 +10,7 @@ import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/
 import { describeProgress } from '../library/annotator/progress.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import { OVER } from '../library/videos/videos.ts'
 import { answers, type CommandContext, parseInteger, type Result, withContext } from './context.ts'
 import { defineOperation, defineOperations } from './operations.ts'
 import {
@@ -16,8 +18,6 @@ import {
   ageOf,
   type Column,
   complain,
-  count,
-  duration,
   isTerminal,
   type Line,
   openRedraw,
@@ -92,9 +92,9 @@ async function requireConsentTo(
   const lost = await whatGoesWith(context.db, ids)
   // None of the ids is a video: the report of each says so.
   if (lost.videos === 0) return
-  const people = lost.accounts > 0 ? ` of ${count(lost.accounts, 'account')}` : ''
-  const parts = `${count(lost.frames, 'frame')}, ${count(lost.saves, 'save')} and ${count(lost.pins, 'pin')}`
-  await requireConsent(`${count(lost.videos, 'video')} with ${parts}${people}`, yes)
+  const people = lost.accounts > 0 ? ` of ${plural(lost.accounts, 'account')}` : ''
+  const parts = `${plural(lost.frames, 'frame')}, ${plural(lost.saves, 'save')} and ${plural(lost.pins, 'pin')}`
+  await requireConsent(`${plural(lost.videos, 'video')} with ${parts}${people}`, yes)
 }
 
 /** `first` may throw before anything is changed. */
@@ -149,11 +149,11 @@ const COLUMNS: readonly Column<VideoReport>[] = [
 const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
 
 function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
-  if (status === 'ready') return count(frame_count, 'frame')
+  if (status === 'ready') return plural(frame_count, 'frame')
   if (failure) return `${failure.code}: ${failure.message}`
   const stage = stages.at(-1)
   if (stage?.stage !== status) return '–'
-  return toProgress(stage) + (stage.left_sec ? `, about ${duration(stage.left_sec)} left` : '')
+  return toProgress(stage) + (stage.left_sec ? `, about ${span(stage.left_sec)} left` : '')
 }
 
 /** Everything about one video. */
@@ -195,8 +195,6 @@ function toProgress({ done, total }: Stage): string {
 }
 
 const LOOK_EVERY_MS = 300
-/** The statuses of videos that are no longer in work. */
-export const OVER: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
 /** 128 and the number of SIGINT, as shells count. */
 const INTERRUPTED = 130
 

@@ -1,20 +1,20 @@
 import type { Command } from 'commander'
-import { sql } from 'drizzle-orm'
+import { plural, span } from '../clean-text.ts'
 import type { VisionConfig } from '../config.ts'
 import { findAnnotator, recordCheck } from '../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames, openLedger } from '../library/annotator/vision-spending.ts'
 import { loadFrames } from '../library/frames/frames.ts'
 import { sizeOfReannotation } from '../library/frames/reannotation.ts'
+import { sampleNotes } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
-import { type Labelled, scoreLabels } from '../vision/agreement.ts'
 import { type Annotator, AnnotatorUnavailable, type Finding, faultOf } from '../vision/annotator.ts'
 import { CHOSEN } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { CliError } from './failure.ts'
 import { printFindings } from './findings.ts'
-import { addExamples, count, duration } from './terminal.ts'
+import { addExamples } from './terminal.ts'
 
 /** How many frames with notes are described for the comparison. */
 const COMPARED = 8
@@ -83,7 +83,7 @@ async function costOfLibrary(
   const { cost_usd } = await expectedCostOfFrames(db, model, frames)
   const price =
     cost_usd === null ? 'at an unknown price (VISION_PRICE_IN, VISION_PRICE_OUT)' : `$${cost_usd.toFixed(2)}`
-  return `${count(frames, 'frame')} to describe: about ${duration((secondsAFrame / concurrency) * frames)}, ${price}`
+  return `${plural(frames, 'frame')} to describe: about ${span((secondsAFrame / concurrency) * frames)}, ${price}`
 }
 
 type OptionsFor = (videoId: string) => Parameters<Annotator['annotate']>[2]
@@ -94,10 +94,8 @@ async function compareWithNotes(
   model: Annotator,
   optionsFor: OptionsFor,
 ): Promise<Finding[]> {
-  const { rows } = await db.execute<{ frame_id: string; values: Record<string, { value: string | null }> }>(sql`
-    select frame_id, values from annotations where model = 'notes' order by md5(frame_id) limit ${COMPARED}`)
-  const notes = new Map(rows.map(({ frame_id, values }) => [frame_id, values]))
-  const labelled = new Map<string, Labelled[]>(CHOSEN.map((attribute) => [attribute, []]))
+  const notes = await sampleNotes(db, COMPARED)
+  const compared: { attribute: string; isRight: boolean }[] = []
   for (const [videoId, list] of Map.groupBy(await loadFrames(db, [...notes.keys()]), (row) => row.videoId)) {
     const { frames } = await loadImages(store, list)
     const { annotations } = await model.annotate(
@@ -108,12 +106,11 @@ async function compareWithNotes(
     for (const { frameId, values } of annotations)
       for (const attribute of CHOSEN) {
         const label = notes.get(frameId)?.[attribute]?.value
-        if (label) labelled.get(attribute)!.push({ label, said: values[attribute]?.value ?? null })
+        if (label) compared.push({ attribute, isRight: values[attribute]?.value === label })
       }
   }
-  const scores = [...labelled].flatMap(([attribute, values]) => {
-    const { n, right } = scoreLabels(values)
-    return n === 0 ? [] : `${attribute} ${right} of ${n}`
-  })
+  const scores = [...Map.groupBy(compared, ({ attribute }) => attribute)].map(
+    ([attribute, all]) => `${attribute} ${all.filter(({ isRight }) => isRight).length} of ${all.length}`,
+  )
   return scores.length === 0 ? [] : [{ what: 'notes', told: `as the notes say: ${scores.join(', ')}`, fault: null }]
 }

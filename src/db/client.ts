@@ -135,6 +135,30 @@ export function isConnectionLoss(error: unknown): boolean {
   return false
 }
 
+/**
+ * Acts while a session of its own holds a lock, so that no transaction stays open meanwhile. It waits for the lock;
+ * with a `refusal` it does not. @throws AppError conflict with the refusal
+ */
+export async function withSessionLock<T>(
+  db: Db,
+  name: string,
+  act: () => Promise<T>,
+  { refusal }: { refusal?: string } = {},
+): Promise<T> {
+  const session = await db.$client.connect()
+  try {
+    await session.query('set statement_timeout = 0')
+    const take = refusal === undefined ? 'pg_advisory_lock' : 'pg_try_advisory_lock'
+    const { rows } = await session.query(`select ${take}(hashtextextended($1, 0)) as taken`, [name])
+    if (rows[0].taken === false) throw new AppError('conflict', refusal!)
+    return await act()
+  } finally {
+    await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', [name]).catch(() => undefined)
+    // Closed instead of released, because it has no statement timeout any more.
+    session.release(true)
+  }
+}
+
 /** Numbers of the advisory locks that several folders take. */
 
 /** Held while the schema changes, and shared while it is copied. */

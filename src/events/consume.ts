@@ -137,7 +137,7 @@ async function handleBatch(handling: Handling, progress: Progress): Promise<bool
     const commit = wanted.length > 0 ? await consumer.handle(wanted, signal) : undefined
     await db.transaction(async (tx) => {
       await commit?.(tx)
-      await moveCheckpoint(tx, consumer.name, { after, next, epoch })
+      await moveOwn(tx, consumer.name, { after, next, epoch })
     })
     progress.failures = 0
     narrow(consumer, progress, progress.suspects - events.length)
@@ -152,7 +152,7 @@ async function handleBatch(handling: Handling, progress: Progress): Promise<bool
     if (progress.failures < MAX_FAILURES) throw error
     await db.transaction(async (tx) => {
       await moveToDeadEvents(tx, { consumer: consumer.name, eventId: wanted[0]!.id, error, attempts: MAX_FAILURES })
-      await moveCheckpoint(tx, consumer.name, { after, next, epoch })
+      await moveOwn(tx, consumer.name, { after, next, epoch })
     })
     progress.failures = 0
     narrow(consumer, progress, 0)
@@ -211,6 +211,11 @@ function outageOf(consumer: Consumer, error: unknown): string | undefined {
   return consumer.outageOf?.(error) ?? (isConnectionLoss(error) ? 'PostgreSQL' : undefined)
 }
 
+/** The checkpoint of a consumer that needs no lock. */
+export async function beginCheckpoint(db: DbOrTx, consumer: string): Promise<void> {
+  await db.execute(sql`insert into checkpoints (consumer) values (${consumer}) on conflict do nothing`)
+}
+
 export async function checkpointOf(db: DbOrTx, consumer: string): Promise<Cursor> {
   const { rows } = await db.execute<{ xid: string; seq: string }>(
     sql`select xid::text as xid, seq from checkpoints where consumer = ${consumer}`,
@@ -228,16 +233,25 @@ async function progressOf(db: Db, consumer: string): Promise<{ after: Cursor; re
   return { after: { xid, seq: Number(seq) }, retries }
 }
 
-/** Fails also when a replay has moved the checkpoint meanwhile. */
-async function moveCheckpoint(
-  tx: Tx,
-  consumer: string,
-  { after, next, epoch }: { after: Cursor; next: Cursor; epoch: number },
-): Promise<void> {
-  const { rowCount } = await tx.execute(sql`
+interface Move {
+  after: Cursor
+  next: Cursor
+  /** That of the one who moves it, where only one consumer of the name may. */
+  epoch?: number
+}
+
+/** False, and nothing happens, where the checkpoint was moved meanwhile, as by a replay. */
+export async function moveCheckpoint(db: DbOrTx, consumer: string, { after, next, epoch }: Move): Promise<boolean> {
+  const { rowCount } = await db.execute(sql`
     update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}, updated_at = now()
-     where consumer = ${consumer} and epoch = ${epoch} and xid = ${after.xid}::xid8 and seq = ${after.seq}`)
-  if (rowCount !== 1) throw new Fenced(`another process took over the consumer ${consumer}, or it was moved`)
+     where consumer = ${consumer} and epoch = coalesce(${epoch ?? null}, epoch)
+       and xid = ${after.xid}::xid8 and seq = ${after.seq}`)
+  return rowCount === 1
+}
+
+async function moveOwn(tx: Tx, consumer: string, move: Required<Move>): Promise<void> {
+  if (await moveCheckpoint(tx, consumer, move)) return
+  throw new Fenced(`another process took over the consumer ${consumer}, or it was moved`)
 }
 
 async function requireEpoch(tx: Tx, consumer: string, epoch: number): Promise<void> {

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
+import { oneAtATime } from '../turns.ts'
 import { type Cursor, type EventType, formatCursor, isLater, type StoredEvent } from './catalogue.ts'
 import { toCloudEvent } from './cloud-event.ts'
 import { followLog } from './follow.ts'
@@ -40,7 +41,8 @@ const PAGE = 200
 export function openLogTail(options: ReaderOptions): LogTail {
   const { db } = options
   const ended = new AbortController()
-  const inTurn = openPacedTurns()
+  // However many catch up, half of the time is left to others.
+  const inTurn = oneAtATime({ rest: 1 })
   const closing = new Set<Promise<void>>()
   let reader: Reader | undefined
   let followers = 0
@@ -102,23 +104,6 @@ export function openLogTail(options: ReaderOptions): LogTail {
 
 function toText(event: StoredEvent, source: string): string {
   return `id: ${formatCursor(event.cursor)}\ndata: ${JSON.stringify(toCloudEvent(event, source))}\n\n`
-}
-
-/** One read at a time, followed by a pause as long: however many catch up, half of the time is left to others. */
-function openPacedTurns() {
-  let turn: Promise<unknown> = Promise.resolve()
-  return <T>(read: () => Promise<T>): Promise<T> => {
-    const done = turn.then(async () => {
-      const startedAt = performance.now()
-      const result = await read()
-      return { result, tookMs: performance.now() - startedAt }
-    })
-    turn = done.then(
-      ({ tookMs }) => sleep(tookMs),
-      () => undefined,
-    )
-    return done.then(({ result }) => result)
-  }
 }
 
 async function waitForDatabase(error: unknown): Promise<undefined> {

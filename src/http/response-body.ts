@@ -1,10 +1,10 @@
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
+import { oneAtATime } from '../turns.ts'
 
 /** Brotli's effort for bodies that a client waits for. Its default, 11, is meant for files compressed once. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
@@ -104,21 +104,7 @@ export type SendPieces = (req: Request, res: Response, pieces: AsyncIterable<str
  * pause three times as long. So three quarters of the time are left to other requests, however many there are.
  */
 export function openLongAnswers(takeTurn: (exchange: { req: Request; res: Response }) => Promise<void>): SendPieces {
-  let turn: Promise<unknown> = Promise.resolve()
-
-  function inTurn<T>(make: () => Promise<T>): Promise<T> {
-    const made = turn.then(async () => {
-      const started = performance.now()
-      const piece = await make()
-      return { piece, tookMs: performance.now() - started }
-    })
-    turn = made.then(
-      ({ tookMs }) => sleep(3 * tookMs),
-      () => undefined,
-    )
-    return made.then(({ piece }) => piece)
-  }
-
+  const inTurn = oneAtATime({ rest: 3 })
   return async (req, res, pieces, type) => {
     await takeTurn({ req, res })
     await sendPieces(req, res, paced(pieces, inTurn), type)

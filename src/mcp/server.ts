@@ -1,6 +1,6 @@
 import type { App } from '../api/app.ts'
 import { VERSION } from '../config.ts'
-import { ttlCached } from '../search/ttl-cache.ts'
+import { ttlCached } from '../turns.ts'
 import { loadSkills } from '../views/skills.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
 import { framePictures, loadGallery } from './gallery.ts'

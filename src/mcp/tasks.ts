@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import { refusalOf } from '../library/accounts/key-checks.ts'
 import { cancelVideo } from '../library/videos/lifecycle.ts'
 import { reportVideos, type VideoReport } from '../library/videos/video-status.ts'
+import { OVER } from '../library/videos/videos.ts'
 import type { Method } from './dispatcher.ts'
 import { declares, type Era, TASKS } from './era.ts'
 import { type Fields, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError } from './json-rpc.ts'
@@ -15,13 +16,12 @@ import type { ToolCalls } from './tool-call.ts'
  * the videos: the id of a task names them, and holds a digest with the id of its account.
  */
 
-const DONE: ReadonlySet<string> = new Set(['ready', 'failed', 'cancelled'])
 const POLL_MS = 5_000
 
 /** The task of these videos; undefined where none is worked on. */
 export async function openTask(db: App['db'], accountId: string, ids: readonly string[]): Promise<object | undefined> {
   const videos = await reportVideos(db, ids)
-  if (videos.every(({ status }) => DONE.has(status))) return undefined
+  if (videos.every(({ status }) => OVER.includes(status))) return undefined
   return { resultType: 'task', ...toTask(taskIdOf(accountId, ids), videos) }
 }
 
@@ -31,7 +31,7 @@ function taskIdOf(accountId: string, ids: readonly string[]): string {
 }
 
 function toTask(taskId: string, videos: readonly VideoReport[]) {
-  const done = videos.filter(({ status }) => DONE.has(status))
+  const done = videos.filter(({ status }) => OVER.includes(status))
   const text = videos.map(statusLine).join('\n')
   const moved = videos.map(({ added_at, ready_at, stages }) => ready_at ?? stages.at(-1)?.started_at ?? added_at)
   const told = {
@@ -65,7 +65,7 @@ export function taskMethods({ db }: Pick<App, 'db'>, calls: Pick<ToolCalls, 'gua
     },
   })
   const cancel = answering(async (_taskId, videos) => {
-    for (const { id, status } of videos) if (!DONE.has(status)) await cancelVideo(db, id).catch(ignoreDone)
+    for (const { id, status } of videos) if (!OVER.includes(status)) await cancelVideo(db, id).catch(ignoreDone)
     return {}
   })
   return [

@@ -7,6 +7,7 @@ import { refusalOf } from '../library/accounts/key-checks.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
+import { inTime } from '../turns.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
 import { declares, type Era, TASKS } from './era.ts'
 import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
@@ -65,10 +66,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   function within<T>({ caller, inTurn }: CallContext, act: (context: ToolContext) => Promise<T>): Promise<T> {
-    return withDeadline(
-      deadlineMs,
-      inTurn(() => act({ caller })),
-    )
+    const work = inTurn(() => act({ caller }))
+    return inTime(work, deadlineMs, () => new DeadlinePassed())
   }
 
   async function answer(tool: Tool, given: Fields, answering: Answering) {
@@ -291,14 +290,3 @@ function keyOf(tool: Tool, args: Fields, era: Era): string | undefined {
 }
 
 class DeadlinePassed extends Error {}
-
-/** @throws DeadlinePassed, while the work goes on */
-async function withDeadline<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
-  const passed = Promise.withResolvers<never>()
-  const timer = setTimeout(() => passed.reject(new DeadlinePassed()), deadlineMs)
-  try {
-    return await Promise.race([passed.promise, work])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../db/client.ts'
 import type { Cursor, EventType } from '../events/catalogue.ts'
-import { checkpointOf } from '../events/consume.ts'
+import { beginCheckpoint, checkpointOf, moveCheckpoint } from '../events/consume.ts'
 
 /** The name of the checkpoint. A new name counts from the beginning of the log, where another way must reach back. */
 export const ANALYTICS = 'analytics'
@@ -22,7 +22,7 @@ interface RecountOptions {
  * moves. So events that come twice, any cut of the log into batches, and two runs at once give the same.
  */
 export async function recountAnalytics(db: Db, { signal, ...options }: RecountOptions = {}): Promise<number> {
-  await db.execute(sql`insert into checkpoints (consumer) values (${ANALYTICS}) on conflict do nothing`)
+  await beginCheckpoint(db, ANALYTICS)
   let count = 0
   while (!signal?.aborted) {
     const events = await recountBatch(db, options)
@@ -41,15 +41,12 @@ async function recountBatch(db: Db, { batch = BATCH, beforeCommit }: Omit<Recoun
       // No row lock, which would hold back other readers of the log while this one counts.
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${ANALYTICS}, 0))`)
       await prepareCount(tx)
-      const from = await checkpointOf(tx, ANALYTICS)
-      const found = await findBatch(tx, from, batch)
+      const after = await checkpointOf(tx, ANALYTICS)
+      const found = await findBatch(tx, after, batch)
       if (!found) return 0
       if (found.days.length > 0) await recountDays(tx, found.days)
-      const { xid, seq } = found.last
-      const { rowCount } = await tx.execute(sql`
-        update checkpoints set xid = ${xid}::xid8, seq = ${seq}::bigint, updated_at = now()
-         where consumer = ${ANALYTICS} and xid = ${from.xid}::xid8 and seq = ${from.seq}::bigint`)
-      if (rowCount !== 1) throw new Overtaken('the checkpoint of the figures was moved')
+      const isMoved = await moveCheckpoint(tx, ANALYTICS, { after, next: found.last })
+      if (!isMoved) throw new Overtaken('the checkpoint of the figures was moved')
       beforeCommit?.()
       return found.events
     })

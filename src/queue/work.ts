@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { isConnectionLoss } from '../db/client.ts'
 import { MediaError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { inTime } from '../turns.ts'
 import { JOBS, type JobData, type JobName, type QueueName } from './jobs.ts'
 
 export interface JobContext {
@@ -106,15 +107,10 @@ export function startWorker({
       // First no new jobs, then the running ones. BullMQ's close has no deadline and never ends while Redis is down.
       const closing = worker.close().catch(() => undefined)
       stopping.abort(new Error('the worker stops'))
-      let timer: NodeJS.Timeout | undefined
-      const deadline = new Promise<'late'>((resolve) => {
-        timer = setTimeout(resolve, deadlineMs, 'late' as const)
-      })
-      if ((await Promise.race([closing, deadline])) === 'late') {
+      await inTime(closing, deadlineMs, () => new Error('too late')).catch(() => {
         logger.warn({ queue }, 'jobs left behind: another worker takes them over')
         void worker.disconnect().catch(() => undefined)
-      }
-      clearTimeout(timer)
+      })
       connection.disconnect()
     },
   }

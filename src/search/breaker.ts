@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { inTime } from '../turns.ts'
 
 const REST_MS = 5_000
 /** Each answer in time leaves this share of what late ones count. Two late in a row, or three of six, are enough. */
@@ -33,7 +34,11 @@ export function openBreaker({ patienceMs, now = () => performance.now(), onLeft,
       restsUntil = now() + REST_MS
     }
     try {
-      const answer = await inTime(question(), patienceMs)
+      const answer = await inTime(
+        question(),
+        patienceMs,
+        () => new Late(`The search engine did not answer within ${Math.round(patienceMs)} ms.`),
+      )
       late *= FADING
       if (isTrial) {
         restsUntil = undefined
@@ -49,22 +54,5 @@ export function openBreaker({ patienceMs, now = () => performance.now(), onLeft,
       restsUntil = now() + REST_MS
       return undefined
     }
-  }
-}
-
-/** @throws Late when `ms` are over. What arrived while this process was busy is still read first. */
-async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  try {
-    return await Promise.race([
-      answer,
-      new Promise<never>((_, reject) => {
-        // Made only when it is late: an error with its stack costs each question a tenth of a millisecond.
-        const giveUp = () => reject(new Late(`The search engine did not answer within ${Math.round(ms)} ms.`))
-        timer = setTimeout(() => setImmediate(giveUp), ms)
-      }),
-    ])
-  } finally {
-    clearTimeout(timer)
   }
 }

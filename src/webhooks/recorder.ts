@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, isConnectionLoss } from '../db/client.ts'
 import type { Cursor } from '../events/catalogue.ts'
 import type { Logger } from '../logger.ts'
+import { oneAtATime } from '../turns.ts'
 import type { EndpointRow } from './endpoints.ts'
 import type { Item } from './next.ts'
 import { type Attempt, type Recorded, recordAttempts, STRUGGLING } from './record.ts'
@@ -30,13 +31,7 @@ export function openRecorder(options: {
   let recorded: Recorded | undefined
   /** Nothing is recorded after a write that failed: the checkpoint would pass the events of that write. */
   let hasFailed = false
-  let turn: Promise<unknown> = Promise.resolve()
-
-  function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = turn.then(act)
-    turn = done.catch(() => undefined)
-    return done
-  }
+  const inTurn = oneAtATime()
 
   /** Attempts that end while others are recorded are recorded together. */
   async function recordOver(): Promise<Recorded | undefined> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { followLog } from '../events/follow.ts'
 import type { Logger } from '../logger.ts'
+import { oneAtATime } from '../turns.ts'
 import { pruneDeliveries } from './deliveries.ts'
 import { type LaneOptions, openLane, type WebhookLane } from './lane.ts'
 import { claimEndpoints, LEASE_SEC, passOtherTypes, renewLeases } from './leases.ts'
@@ -53,13 +54,9 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     return leases.length
   }
 
-  let lastStep: Promise<unknown> = Promise.resolve()
+  const inTurn = oneAtATime()
   /** One at a time, because each skips rows that another transaction has locked. Returns the number of new lanes. */
-  const step = (): Promise<number> => {
-    const next = lastStep.then(openLanes)
-    lastStep = next.catch(() => undefined)
-    return next
-  }
+  const step = () => inTurn(openLanes)
 
   const { poller, ended } = followLog({
     ...{ url, name: 'webhooks', pollMs, signal },

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { plural, span } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { reannotations } from '../../db/schema/frames.ts'
 import { findUnderWay } from '../videos/video-status.ts'
@@ -57,7 +58,7 @@ export function describeProgress({ progress, problem, last_24_h }: Told, budgetP
   if (progress) {
     const { done, frames, again, per_minute, left_sec } = progress
     const pace = per_minute ? `, ${per_minute} a minute` : ''
-    const time = left_sec && !problem ? `, about ${inWords(left_sec)} left` : ''
+    const time = left_sec && !problem ? `, about ${span(left_sec)} left` : ''
     lines.push(`${done} of ${frames} frames are described${pace}${time}.`)
     if (problem) lines.push(`${frames - done} frames wait until the model answers again.`)
     else if (again > 0 && again < frames - done)
@@ -67,14 +68,8 @@ export function describeProgress({ progress, problem, last_24_h }: Told, budgetP
   const expected = progress?.expected_usd
   const rest = expected ? `, about $${expected.toFixed(2)} to come` : ''
   const budget = budgetPerDay === undefined ? '' : ` of $${budgetPerDay}, $${left(budgetPerDay, cost_usd)} left`
-  if (calls > 0)
-    lines.push(`${calls} ${calls === 1 ? 'call' : 'calls'} in 24 hours, $${cost_usd.toFixed(4)}${budget}${rest}.`)
+  if (calls > 0) lines.push(`${plural(calls, 'call')} in 24 hours, $${cost_usd.toFixed(4)}${budget}${rest}.`)
   return lines
 }
 
 const left = (budget: number, spent: number) => Math.max(0, budget - spent).toFixed(2)
-
-function inWords(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60)
-  return minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
-}

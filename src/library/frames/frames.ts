@@ -41,6 +41,14 @@ export async function loadFrames(db: DbOrTx, ids: readonly string[]): Promise<Fr
   return db.select().from(frames).where(inArray(frames.id, ids)).orderBy(frames.videoId, frames.tMs)
 }
 
+/** All frames, and those of which it is not known what they show. */
+export async function countDescribed(db: DbOrTx): Promise<{ all: number; left: number }> {
+  const { rows } = await db.execute<{ all: number; left: number }>(
+    sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
+  )
+  return rows[0]!
+}
+
 type ValueColumn = (typeof COLUMN)[Annotated]
 /** The columns of `frames` that hold an annotated attribute or its provenance. */
 export type AttributeColumn = ValueColumn | `${ValueColumn}Provenance`

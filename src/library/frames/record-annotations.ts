@@ -11,7 +11,7 @@ import { loadVocabulary, shareVocabulary, type Vocabulary } from '../techniques/
 import { settleIfComplete } from '../videos/lifecycle.ts'
 import { aboutVideo, lockVideo } from '../videos/videos.ts'
 import { lockFrames } from './frames.ts'
-import { resolveFrame } from './provenance.ts'
+import { resolveFrame, type ValueCandidate, valuesOf } from './provenance.ts'
 import { plainText, sanitizeAnnotation } from './sanitize-annotation.ts'
 
 /**
@@ -165,6 +165,17 @@ const NOTES = 'notes'
 
 /** What a person wrote about the shot in which `at` (seconds) lies. Of several in a shot, each begins at its own. */
 export type Note = { at: number } & Partial<Record<Annotated, string>>
+
+/** The notes of some frames by their ids. The choice is the same every time. */
+export async function sampleNotes(db: Db, limit: number): Promise<Map<string, ValueCandidate['values']>> {
+  const rows = await db
+    .select()
+    .from(annotations)
+    .where(eq(annotations.model, NOTES))
+    .orderBy(sql`md5(${annotations.frameId})`)
+    .limit(limit)
+  return new Map(rows.map((row) => [row.frameId, valuesOf(row)]))
+}
 
 /**
  * Describes the frames of a video by notes that came with it, in order of time. A note outranks a model's answers; a

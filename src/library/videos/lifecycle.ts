@@ -1,13 +1,13 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
-import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
+import { type StageProgress, type VideoRow, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { PRESENT } from '../collections/board-settings.ts'
 import { undoFrameReferences } from '../collections/frame-references.ts'
 import { idArray } from '../ids.ts'
-import { aboutVideo, INGEST_STATUSES, lockVideo, requireVideo, setVideo, takesIngest } from './videos.ts'
+import { aboutVideo, INGEST_STATUSES, lockVideo, OVER, requireVideo, setVideo, takesIngest } from './videos.ts'
 
 /* Every change of a video's status but one: `recordExtraction` begins `annotating`. */
 
@@ -111,8 +111,6 @@ export async function retryVideo(db: Db, id: string, { again = false }: { again?
   })
 }
 
-const ACTIVE_STATUSES: readonly VideoStatus[] = ['queued', 'fetching', 'extracting', 'annotating']
-
 /**
  * Stops work on an unfinished video. From then on every write of a worker's old job is rejected.
  * @throws AppError not_found, or conflict for a finished video.
@@ -121,7 +119,7 @@ export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
   return db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!video) throw notFound('video')
-    if (!ACTIVE_STATUSES.includes(video.status))
+    if (OVER.includes(video.status))
       throw new AppError('conflict', `Only a video in progress can be cancelled; this one is ${video.status}.`)
     const stages = finishStages(video.stages)
     await appendEvent(tx, { type: 'video.cancelled', ...aboutVideo(video, {}) })

@@ -60,6 +60,9 @@ export function aboutVideo<Own>({ id, title, author, platform }: VideoRow, own: 
  */
 export const INGEST_STATUSES = ['queued', 'fetching', 'extracting'] as const satisfies VideoStatus[]
 
+/** The statuses of videos that are no longer in work. */
+export const OVER: readonly VideoStatus[] = ['ready', 'failed', 'cancelled']
+
 function isIngesting(status: VideoStatus): boolean {
   return (INGEST_STATUSES as readonly VideoStatus[]).includes(status)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { type Db, isConnectionLoss } from '../../db/client.ts'
+import { type Db, withSessionLock } from '../../db/client.ts'
 import { createOutage, outageRecord } from '../../events/waiting.ts'
 import type { Logger } from '../../logger.ts'
 import type { DocumentChanges, FrameDocument } from '../../search/library-search.ts'
@@ -31,7 +31,8 @@ export interface CopyDeps {
  * engine's tasks have succeeded.
  */
 export async function copyToMeilisearch(deps: CopyDeps, { whole = false } = {}): Promise<{ whole: boolean }> {
-  return withCopyLock(deps.db, async () => {
+  // One process at a time writes to Meilisearch.
+  return withSessionLock(deps.db, LOCK, async () => {
     if (!whole && (await copyChanges(deps))) return { whole: false }
     await copyWhole(deps)
     return { whole: true }
@@ -111,31 +112,6 @@ async function copySince(
     applying = apply({ put: { frames }, remove: { frames: rows.flatMap(({ id, doc }) => (doc ? [] : id)) } })
     applying.catch(() => undefined)
     after = rows.at(-1)!
-  }
-}
-
-/**
- * Lets one process at a time write to Meilisearch.
- * The lock belongs to a session of its own, so no transaction stays open while tasks run.
- */
-async function withCopyLock<T>(db: Db, act: () => Promise<T>): Promise<T> {
-  const session = await db.$client.connect()
-  let broken: unknown
-  try {
-    await session.query('set statement_timeout = 0')
-    await session.query('select pg_advisory_lock(hashtextextended($1, 0))', [LOCK])
-    return await act()
-  } catch (error) {
-    if (isConnectionLoss(error)) broken = error
-    throw error
-  } finally {
-    await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', [LOCK]).catch((error: unknown) => {
-      broken = error
-    })
-    await session.query('reset statement_timeout').catch((error: unknown) => {
-      broken = error
-    })
-    session.release(broken !== undefined)
   }
 }
 

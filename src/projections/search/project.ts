@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import type { Cursor } from '../../events/catalogue.ts'
-import { type Commit, type Consumer, checkpointOf } from '../../events/consume.ts'
+import { beginCheckpoint, type Commit, type Consumer, checkpointOf, moveCheckpoint } from '../../events/consume.ts'
 import type { READS_ONLY } from '../../events/lag.ts'
 import { readEvents } from '../../events/read.ts'
 import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
@@ -103,7 +102,7 @@ export const SAVE_COUNTS = 'search-save-counts' satisfies keyof typeof READS_ONL
  * Two runs at once repeat the same work and do no harm. A replay that comes meanwhile is carried out too.
  */
 export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promise<number> {
-  await db.execute(sql`insert into checkpoints (consumer) values (${SAVE_COUNTS}) on conflict do nothing`)
+  await beginCheckpoint(db, SAVE_COUNTS)
   let count = 0
   for (;;) {
     const after = await checkpointOf(db, SAVE_COUNTS)
@@ -116,14 +115,8 @@ export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promi
       await lockReadModel(tx)
       await countGroups(tx, groups)
     })
-    await moveOn(db, after, next)
+    // Where it was moved meanwhile, the next turn reads from there.
+    await moveCheckpoint(db, SAVE_COUNTS, { after, next })
     count += events.length
   }
-}
-
-/** Nothing happens where the checkpoint was moved meanwhile: the next turn reads from there. */
-async function moveOn(db: Db, after: Cursor, next: Cursor): Promise<void> {
-  await db.execute(sql`
-    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}::bigint, updated_at = now()
-     where consumer = ${SAVE_COUNTS} and xid = ${after.xid}::xid8 and seq = ${after.seq}::bigint`)
 }

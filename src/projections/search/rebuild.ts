@@ -1,5 +1,4 @@
-import type { Db, Tx } from '../../db/client.ts'
-import { AppError } from '../../errors.ts'
+import { type Db, type Tx, withSessionLock } from '../../db/client.ts'
 import type { Cursor } from '../../events/catalogue.ts'
 import { findEnd, readEvents } from '../../events/read.ts'
 import { NEXT } from '../../search/postgres/tables.ts'
@@ -9,8 +8,6 @@ import { abandonGeneration, beginGeneration, dropOldGeneration, indexGeneration,
 import { allGroups, countGroups, noGroups, projectVideos } from './groups.ts'
 import { loadFramesOfVideos, publicVideoIds } from './load.ts'
 import { type ProjectionDeps, project } from './project.ts'
-
-const LOCK = 'search-rebuild'
 
 /** What was written so far. */
 export interface RebuildProgress {
@@ -29,25 +26,16 @@ interface RebuildDeps extends ProjectionDeps {
  * @throws AppError conflict while another rebuild runs.
  */
 export async function rebuildSearch(deps: RebuildDeps): Promise<RebuildProgress> {
-  const session = await deps.db.$client.connect()
-  try {
-    const { rows } = await session.query<{ taken: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-      [LOCK],
-    )
-    if (!rows[0]?.taken)
-      throw new AppError('conflict', 'Another rebuild of the search read model is running. Wait for its end.')
+  const build = async () => {
     try {
       return await rebuild(deps)
     } catch (error) {
       await abandonGeneration(deps.db).catch(() => undefined)
       throw error
-    } finally {
-      await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', [LOCK])
     }
-  } finally {
-    session.release()
   }
+  const refusal = 'Another rebuild of the search read model is running. Wait for its end.'
+  return withSessionLock(deps.db, 'search-rebuild', build, { refusal })
 }
 
 async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { ttlCached } from '../../turns.ts'
 import { isFunctionWord, type Question } from '../text/question.ts'
 import {
   type Candidate,
@@ -12,7 +13,6 @@ import {
 } from '../text/senses.ts'
 import { beginningOf, stemOf } from '../text/tokens.ts'
 import { typosAllowed } from '../text/typos.ts'
-import { ttlCached } from '../ttl-cache.ts'
 import { type Executor, rowsOf, type Snapshot, versionOf } from './tables.ts'
 import { anyOf } from './where.ts'
 

@@ -1,4 +1,5 @@
 import { type Child, ChildLost, startChild } from '../../processes/child.ts'
+import { oneAtATime } from '../../turns.ts'
 import {
   type AnnotateOptions,
   type AnnotationRun,
@@ -11,7 +12,6 @@ import {
 import { plainText } from '../plain-text.ts'
 import { measuredAs } from './identity.ts'
 import type { FrameTiming, Measured, MeasureRequest, MeterOptions } from './measure-frame.ts'
-import { oneAtATime } from './one-at-a-time.ts'
 
 export interface MeasuringAnnotatorOptions {
   /** How long the process stays after its last frame (default a minute). */

@@ -1,9 +1,10 @@
+import { span } from '../../clean-text.ts'
 import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
 import { altOf, thumb } from '../frame-card.ts'
 import { capitalized, counted, type Html, html, thousands, trusted, valueLabel } from '../html.ts'
-import { ago, dollars, operatorHead, span } from './parts.ts'
+import { ago, dollars, operatorHead } from './parts.ts'
 
 /** Figures by day. */
 export type Days = Record<'saves' | 'activity' | 'videos' | 'model' | 'searches', FigureRow[]>

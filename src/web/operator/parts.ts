@@ -1,3 +1,4 @@
+import { span } from '../../clean-text.ts'
 import { type Html, html, trusted } from '../html.ts'
 
 /** What the operator's pages share. */
@@ -23,14 +24,6 @@ export function operatorHead(tab: OperatorTab, title: string): Html {
 <nav class="tabs" aria-label="Operator"><ul>${links}</ul></nav></header>`
 }
 
-/** `2 min`, `3 h`: a rough span, in words that stay right for a while. */
-export function span(seconds: number): string {
-  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
-  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`
-  return `${Math.round(seconds / 86_400)} d`
-}
-
 /** A time as people say it, exact under the pointer. */
 export function ago(at: string | Date): Html {
   const time = new Date(at)
@@ -40,9 +33,4 @@ export function ago(at: string | Date): Html {
 
 export function dollars(usd: number): string {
   return usd === 0 ? '$0' : `$${usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}`
-}
-
-export function megabytes(bytes: number): string {
-  const mb = bytes / 1024 / 1024
-  return mb >= 1_024 ? `${(mb / 1_024).toFixed(1)} GB` : `${mb < 10 ? mb.toFixed(1) : Math.round(mb)} MB`
 }

@@ -1,3 +1,4 @@
+import { megabytes, span } from '../../clean-text.ts'
 import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag.ts'
 import { findHeldBack } from '../../events/read.ts'
 import { listOutages } from '../../events/waiting.ts'
@@ -10,7 +11,7 @@ import { listEndpoints } from '../../webhooks/endpoints.ts'
 import type { Actions } from '../actions.ts'
 import { counted, type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { ago, megabytes, operatorHead, span } from './parts.ts'
+import { ago, operatorHead } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {

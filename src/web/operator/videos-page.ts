@@ -1,10 +1,10 @@
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
 import { findAnnotatorStatus, requireAnnotator } from '../../library/annotator/active-annotator.ts'
 import { describeProgress } from '../../library/annotator/progress.ts'
 import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
+import { countDescribed } from '../../library/frames/frames.ts'
 import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
 import {
@@ -90,10 +90,7 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
 (${ago(problem.since)}) ${lines.join(' ')}</p>`
   if (lines.length > 0) return html`<p class="hint">${lines.join(' ')}</p>`
   if (config.vision) return false
-  const { rows } = await db.execute<{ all: number; left: number }>(
-    sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
-  )
-  const { all, left } = rows[0]!
+  const { all, left } = await countDescribed(db)
   const share =
     left > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
   return html`<details class="notice">

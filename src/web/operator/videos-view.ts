@@ -1,3 +1,4 @@
+import { megabytes, span } from '../../clean-text.ts'
 import type { Loss } from '../../library/videos/lifecycle.ts'
 import type { VideoReport } from '../../library/videos/video-status.ts'
 import type { Visitor } from '../guard.ts'
@@ -14,7 +15,7 @@ import {
   trusted,
   valueLabel,
 } from '../html.ts'
-import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
+import { ago, dollars, operatorHead } from './parts.ts'
 import { detailFields, detailForm } from './video-details.ts'
 
 export const VIDEOS_PAGE = 50
