@@ -88,7 +88,7 @@ export const END_SEC = 5
  * The attributes of frames, one row each, in the order of answers: columns, filters, facets, menus, corrections and
  * tools follow from a row. `role` says whose they are: an annotator or a person chooses `chosen` ones and writes
  * `written` ones. The extraction or the video gives `given` ones. The others follow from what is measured and have no
- * column: `search/named-values.ts` says how. Without a list of `values` the value is a name or a text.
+ * column: `search/text/named-words.ts` says how. Without a list of `values` the value is a name or a text.
  */
 export const ATTRIBUTES = {
   subject: { role: 'chosen', values: SUBJECTS, label: 'Subject', description: 'What the frame shows.' },

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { MOST_ITEMS } from '../http/rate-limit/budgets.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
-import type { Caller } from '../library/accounts/keys.ts'
+import type { Caller } from '../library/accounts/key-checks.ts'
 import type { BoardVersion } from '../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,

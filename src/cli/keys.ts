@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { loadAccountByEmail } from '../library/accounts/accounts.ts'
+import { SCOPES, type Scope } from '../library/accounts/key-checks.ts'
 import {
   createKey,
   isLive,
@@ -8,8 +9,6 @@ import {
   ROTATION_GRACE_SEC,
   revokeKey,
   rotateKey,
-  SCOPES,
-  type Scope,
 } from '../library/accounts/keys.ts'
 import { answers, listParser, type Result } from './context.ts'
 import { linesOf } from './lines.ts'

@@ -2,8 +2,15 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { apiKeys } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
-import { openKeyChecks, refusalOf } from '../library/accounts/key-checks.ts'
-import { type Caller, findCallers, prefixOf, recordUse, type Scope } from '../library/accounts/keys.ts'
+import {
+  type Caller,
+  findCallers,
+  openKeyChecks,
+  prefixOf,
+  recordUse,
+  refusalOf,
+  type Scope,
+} from '../library/accounts/key-checks.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
 import type { StreamGuard } from './event-stream.ts'

@@ -98,13 +98,9 @@ const EXPOSED_HEADERS =
  */
 const OPEN_TO_ANY_ORIGIN = /^\/(?:api\/(?!mcp\/?$)|openapi\.json\/?$)/i
 
-/** Whether this is a CORS preflight of a path that any origin may call. */
-export function isPreflight(req: IncomingMessage, { path }: RequestContext): boolean {
-  const isAsked = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
-  return isAsked && OPEN_TO_ANY_ORIGIN.test(path)
-}
-
-export function sendPreflight(res: ServerResponse): void {
+/** Answers the CORS preflight of a path that any origin may call. False for any other request. */
+export function answerPreflight(req: IncomingMessage, res: ServerResponse, { path }: RequestContext): boolean {
+  if (req.headers['access-control-request-method'] === undefined || !OPEN_TO_ANY_ORIGIN.test(path)) return false
   res.writeHead(204, {
     'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
     'Access-Control-Allow-Headers':
@@ -112,6 +108,7 @@ export function sendPreflight(res: ServerResponse): void {
     'Access-Control-Max-Age': '86400',
   })
   res.end()
+  return true
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keptOrInTurn, openReadModelVersion, openTurns, openVersionedCache } from './versioned-cache.ts'
+import { keptOrInTurn, openReadModelVersion, openTurns, openVersionedCache } from './cached-reads.ts'
 
 /** A read model whose version and engine a test turns by hand. */
 function open(options: { maxBytes?: number; keeps?: (value: { text: string }) => boolean } = {}) {

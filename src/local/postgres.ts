@@ -133,7 +133,7 @@ function bytesIn(folder: string): number {
 }
 
 /**
- * A search leaves one processor to all others (http/versioned-cache.ts), so a statement must not take each of
+ * A search leaves one processor to all others (http/cached-reads.ts), so a statement must not take each of
  * them.
  */
 function parallelWorkers(processors: number): number {

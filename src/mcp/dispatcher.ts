@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
 import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
-import { MEMBER_SCOPES, type Scope } from '../library/accounts/keys.ts'
+import { MEMBER_SCOPES, type Scope } from '../library/accounts/key-checks.ts'
 import { batchFault, classify, createEras, declares, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import {
   ACCEPTED,

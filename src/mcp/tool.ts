@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { App } from '../api/app.ts'
 import type { Price } from '../http/rate-limit/budgets.ts'
-import type { Caller, Scope } from '../library/accounts/keys.ts'
+import type { Caller, Scope } from '../library/accounts/key-checks.ts'
 import type { TechniqueDocument } from '../search/library-search.ts'
 
 /** The extension of hosts that show pages of servers. */

@@ -17,7 +17,7 @@ import {
   revokeGrant,
   type ServerKey,
 } from '../library/accounts/grants.ts'
-import { MEMBER_SCOPES, SCOPES } from '../library/accounts/keys.ts'
+import { MEMBER_SCOPES, SCOPES } from '../library/accounts/key-checks.ts'
 import type { Logger } from '../logger.ts'
 import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
 import { checkUrl } from '../outbound/checked-url.ts'

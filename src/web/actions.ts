@@ -7,7 +7,7 @@ import { MOST_ITEMS, PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { charge, holdUntilSent } from '../http/rate-limit/rate-limits.ts'
 import { type FormFile, receiveForm } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { OPERATOR_SCOPES } from '../library/accounts/keys.ts'
+import { OPERATOR_SCOPES } from '../library/accounts/key-checks.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import {
   answerForm,

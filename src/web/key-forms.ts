@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SCOPES } from '../library/accounts/keys.ts'
+import { SCOPES } from '../library/accounts/key-checks.ts'
 
 /** What the forms of `/keys` offer and accept. */
 

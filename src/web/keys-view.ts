@@ -1,15 +1,8 @@
 import { PRICES, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { Grant } from '../library/accounts/grants.ts'
-import {
-  DEAD_KEY_DAYS,
-  isLive,
-  type KeyRecord,
-  MAX_KEYS,
-  MEMBER_SCOPES,
-  OPERATOR_SCOPES,
-  type Scope,
-} from '../library/accounts/keys.ts'
+import { MEMBER_SCOPES, OPERATOR_SCOPES, type Scope } from '../library/accounts/key-checks.ts'
+import { DEAD_KEY_DAYS, isLive, type KeyRecord, MAX_KEYS } from '../library/accounts/keys.ts'
 import { clientConfigurations, curlLine, foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { formToken, type Html, html, options, utcTime } from './html.ts'

@@ -2,15 +2,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Operation } from '../../src/http/endpoint.ts'
 import { listRoutes } from '../../src/http/routes.ts'
 import { deleteAccount } from '../../src/library/accounts/accounts.ts'
-import {
-  createKey,
-  MEMBER_SCOPES,
-  OPERATOR_SCOPES,
-  revokeKey,
-  rotateKey,
-  SCOPES,
-  type Scope,
-} from '../../src/library/accounts/keys.ts'
+import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../../src/library/accounts/key-checks.ts'
+import { createKey, revokeKey, rotateKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'

@@ -9,14 +9,13 @@ import {
   setPlan,
 } from '../../src/library/accounts/accounts.ts'
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
+import { isWellFormedKey, recordUse } from '../../src/library/accounts/key-checks.ts'
 import {
   createKey,
   DEAD_KEY_PAGE,
-  isWellFormedKey,
   listDeadKeys,
   listKeys,
   MAX_KEYS,
-  recordUse,
   revokeKey,
   rotateKey,
 } from '../../src/library/accounts/keys.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openKeyChecks } from '../../src/library/accounts/key-checks.ts'
-import { generateKey, revokeKey } from '../../src/library/accounts/keys.ts'
+import { generateKey, openKeyChecks } from '../../src/library/accounts/key-checks.ts'
+import { revokeKey } from '../../src/library/accounts/keys.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount } from './seed-frames.ts'
 

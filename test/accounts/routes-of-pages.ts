@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/library/accounts/keys.ts'
+import type { Scope } from '../../src/library/accounts/key-checks.ts'
 
 /** What a route asks of its caller. */
 export type Access =

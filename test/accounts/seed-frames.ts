@@ -4,7 +4,8 @@ import type { Role } from '../../src/db/schema/accounts.ts'
 import { frames } from '../../src/db/schema/frames.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
-import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
+import type { Scope } from '../../src/library/accounts/key-checks.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import type { Plan } from '../../src/vocabulary.ts'
 
 const measured = { source: 'measured' as const, confidence: 1, by: 'test', at: '2026-01-01T00:00:00.000Z' }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AppError } from '../../src/errors.ts'
-import { type Caller, MEMBER_SCOPES } from '../../src/library/accounts/keys.ts'
+import { type Caller, MEMBER_SCOPES } from '../../src/library/accounts/key-checks.ts'
 import { createDispatcher, type DispatcherOptions } from '../../src/mcp/dispatcher.ts'
 import { createTools } from '../../src/mcp/server.ts'
 import { defineTool, READS } from '../../src/mcp/tool.ts'

@@ -1,6 +1,7 @@
 import { startConsumer } from '../../src/events/consume.ts'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
-import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
+import type { Scope } from '../../src/library/accounts/key-checks.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
 import type { Subject, Surface } from '../../src/vocabulary.ts'

@@ -2,7 +2,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
-import { createKey, SCOPES } from '../../src/library/accounts/keys.ts'
+import { SCOPES } from '../../src/library/accounts/key-checks.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { seedSamples } from '../support/samples.ts'
 import { openToolService, type ToolService } from './service.ts'
 

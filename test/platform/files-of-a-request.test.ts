@@ -88,17 +88,17 @@ async function startInspectedApi() {
 
 const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; body?: object } }> = {
   'a cold search': {
-    most: 31,
+    most: 26,
     ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor', 'slide'][n]}` }),
   },
   'a cold page of frames': {
-    most: 20,
+    most: 16,
     ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui', 'chart'][n]}` }),
   },
-  'the wall in a browser': { most: 28, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
-  'a save': { most: 18, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
+  'the wall in a browser': { most: 26, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
+  'a save': { most: 14, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
-    most: 35,
+    most: 32,
     ask: (n) => ({
       path: '/api/mcp',
       body: {

@@ -17,7 +17,8 @@ import { deleteSomeBoard, sweepBoards } from '../collections/boards.ts'
 import { deleteSomeSaves, sweepRemovedSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
 import { deleteExpiredRecords } from './grants.ts'
-import { deleteDeadKeys, VALID_KEY } from './keys.ts'
+import { VALID_KEY } from './key-checks.ts'
+import { deleteDeadKeys } from './keys.ts'
 
 type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */

@@ -5,7 +5,15 @@ import { grants, oauthRecords } from '../../db/schema/accounts.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { isId, randomId, sha256 } from '../ids.ts'
-import { type AuthenticationRow, type Caller, type Scope, toCaller } from './keys.ts'
+import {
+  type AuthenticationRow,
+  type Caller,
+  type CheckOptions,
+  type KeyChecks,
+  openChecks,
+  type Scope,
+  toCaller,
+} from './key-checks.ts'
 
 /** An app that acts for an account. */
 export type Grant = Omit<typeof grants.$inferSelect, 'accountId' | 'scopes'> & { scopes: readonly Scope[] }
@@ -91,7 +99,7 @@ const LOOK_UP = {
 }
 
 /** The callers of the access tokens of these hashes, issued for one resource. What has no entry is dead. */
-export async function lookUpTokens(
+async function lookUpTokens(
   { $client }: Pick<Db, '$client'>,
   hashes: readonly string[],
   resource: string,
@@ -218,3 +226,11 @@ export async function loadServerKeys(db: Db, make: () => Promise<ServerKey['jwk'
     return [newest!, made]
   })
 }
+
+/** `resource`: the address that the tokens were issued for. */
+export function openTokenChecks(db: Pick<Db, '$client'>, resource: string, used: CheckOptions['used']): KeyChecks {
+  return openChecks({ isWellFormed: isToken, lookUp: (hashes) => lookUpTokens(db, hashes, resource), used })
+}
+
+/** As the authorization server makes them. */
+const isToken = (bearer: string) => /^[\w-]{43}$/.test(bearer)

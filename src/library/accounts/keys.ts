@@ -1,23 +1,11 @@
-import { crc32 } from 'node:zlib'
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
-import { accounts, apiKeys, type grants, type Role } from '../../db/schema/accounts.ts'
+import { accounts, apiKeys, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import type { Plan } from '../../vocabulary.ts'
-import { BASE62, isId, randomBase62, randomId, sha256 } from '../ids.ts'
-
-export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
-export const OPERATOR_SCOPES = [
-  'videos:write',
-  'library:write',
-  'accounts:write',
-  'webhooks:write',
-  'events:read',
-] as const
-export const SCOPES = [...MEMBER_SCOPES, ...OPERATOR_SCOPES] as const
-export type Scope = (typeof SCOPES)[number]
+import { isId, randomId, sha256 } from '../ids.ts'
+import { generateKey, MEMBER_SCOPES, SCOPES, type Scope, VALID_KEY } from './key-checks.ts'
 
 /** False for a scope that older keys may hold and that is no longer offered. It allows nothing. */
 const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope)
@@ -29,119 +17,8 @@ export const ROTATION_GRACE_SEC = 24 * 60 * 60
 const MAX_GRACE_SEC = 30 * 24 * 60 * 60
 const MAX_NAME = 80
 
-const PREFIX = 'flk_live_'
-/** The brand and the first four random characters: enough to tell keys apart, far too few to guess one. */
-const VISIBLE_PREFIX_LENGTH = PREFIX.length + 4
-const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
-
 /** What is shown of a key after its creation. The key itself is not stored. */
 export type KeyRecord = Omit<typeof apiKeys.$inferSelect, 'hash' | 'scopes'> & { scopes: Scope[] }
-
-export interface Caller {
-  key: { id: string; scopes: readonly Scope[]; lastUsedAt: Date | null }
-  account: { id: string; role: Role; plan: Plan }
-}
-
-/**
- * `flk_live_` + 32 random base62 characters (190 bits) + 6 of their CRC32. The checksum lets scanners and servers
- * recognise a key offline.
- */
-export function generateKey(): string {
-  const body = PREFIX + randomBase62(32)
-  return body + checksum(body)
-}
-
-function checksum(body: string): string {
-  let rest = crc32(body)
-  let text = ''
-  for (let n = 0; n < 6; n++) {
-    text = BASE62[rest % 62] + text
-    rest = Math.floor(rest / 62)
-  }
-  return text
-}
-
-export function isWellFormedKey(text: string): boolean {
-  return WELL_FORMED.test(text) && checksum(text.slice(0, -6)) === text.slice(-6)
-}
-
-/** The first characters of a well-formed key. Failed checks are counted by them. */
-export function prefixOf(text: string | undefined): string | undefined {
-  return text !== undefined && isWellFormedKey(text) ? text.slice(0, VISIBLE_PREFIX_LENGTH) : undefined
-}
-
-/** A key or a token with its account. */
-export interface AuthenticationRow {
-  hash: string
-  id: string
-  scopes: Scope[]
-  last_used_at: Date | null
-  account_id: string
-  role: Role
-  plan: Plan
-  is_disabled: boolean
-}
-
-/** SQL: a key `k` that is neither revoked nor expired. */
-export const VALID_KEY = `(k.revoked_at is null or k.revoked_at > now())
-  and (k.expires_at is null or k.expires_at > now())`
-const DISABLED = 'a.disabled_at is not null'
-
-const AUTHENTICATE = {
-  name: 'authenticate',
-  text: `select k.hash, k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
-                ${VALID_KEY} as is_valid, ${DISABLED} as is_disabled
-           from api_keys k join accounts a on a.id = k.account_id
-          where k.hash = any($1::text[])`,
-}
-
-/**
- * The owners of the keys of these hashes, read live in one indexed query: a revocation or a change of plan applies from
- * the next request on, in every process. A key of a disabled account may work again; one without an entry is dead.
- */
-export async function lookUpKeys(
-  { $client }: Pick<Db, '$client'>,
-  hashes: readonly string[],
-): Promise<Map<string, Caller | 'disabled'>> {
-  const { rows } = await $client.query<AuthenticationRow & { is_valid: boolean }>({ ...AUTHENTICATE, values: [hashes] })
-  const valid = rows.filter(({ is_valid }) => is_valid)
-  return new Map(valid.map((row) => [row.hash, row.is_disabled ? 'disabled' : toCaller(row)]))
-}
-
-/**
- * The owners of these keys, without the invalid keys, in one query. For streams, which outlive the check of their key.
- */
-export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promise<Caller[]> {
-  const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
-    sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan
-          from api_keys k join accounts a on a.id = k.account_id
-         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(`${VALID_KEY} and not ${DISABLED}`)}`,
-  )
-  return rows.map(toCaller)
-}
-
-export function toCaller(row: Omit<AuthenticationRow, 'hash' | 'is_disabled'>): Caller {
-  return {
-    key: { id: row.id, scopes: row.scopes, lastUsedAt: row.last_used_at },
-    account: { id: row.account_id, role: row.role, plan: row.plan },
-  }
-}
-
-const LAST_USED_EVERY_MS = 60_000
-
-/**
- * Records the use of a key, or of an app's grant, at most once a minute and by one of many concurrent processes. Do not
- * await it in the request path.
- */
-export async function recordUse(db: Db, table: typeof apiKeys | typeof grants, key: Caller['key']): Promise<void> {
-  if (key.lastUsedAt && Date.now() - key.lastUsedAt.getTime() < LAST_USED_EVERY_MS) return
-  await db.execute(
-    sql`update ${table} set last_used_at = now()
-         where id = (select id from ${table}
-                      where id = ${key.id} and (last_used_at is null or last_used_at < now() - interval '1 minute')
-                        for no key update skip locked)`,
-  )
-}
 
 /**
  * @throws AppError invalid_request for scopes that the role may not hold, a bad name or a past expiry; conflict at

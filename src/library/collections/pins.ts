@@ -4,9 +4,9 @@ import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
-import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 import { lockBoard, type OnBoard, PRESENT, touchBoard } from './board-settings.ts'
+import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from './saves.ts'
 
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000

@@ -3,7 +3,8 @@ import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.
 import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
-import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from '../frames/frames.ts'
+import type { EventData } from '../../events/catalogue.ts'
+import { lockFrames } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 
 export interface Save {
@@ -15,6 +16,27 @@ export interface Save {
 export interface FramesOf {
   accountId: string
   frameIds: readonly string[]
+}
+
+/** The fields of every event about a frame, so that consumers can count without a second query. */
+export type FrameFacts = EventData<'frame.saved'>
+export type UndoCause = EventData<'frame.unsaved'>['cause']
+
+/** Columns of `frames f` joined with `videos v`. */
+export const factColumns: SQL = sql.raw('f.id as frame_id, f.video_id, v.author, f.technique, f.subject')
+
+export function toFacts({ frame_id, video_id, author, technique, subject }: FrameFacts): FrameFacts {
+  return { frame_id, video_id, author, technique, subject }
+}
+
+/** @throws AppError not_found that names the missing ids. One missing id rejects all. */
+export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
+  if (found.length === wanted.length) return
+  const known = new Set(found.map((row) => row.frame_id))
+  const missing = wanted.filter((id) => !known.has(id))
+  const which = `No such frame${missing.length > 1 ? 's' : ''}: ${missing.slice(0, 20).join(', ')}.`
+  const message = wanted.length > 1 ? `${which} Nothing was changed.` : which
+  throw new AppError('not_found', message, { missing: 'frame' })
 }
 
 /**

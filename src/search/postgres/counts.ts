@@ -4,8 +4,7 @@ import type { FacetCounts, FrameFilters, FrameQuery, Loosened } from '../library
 import { MAX_FACET_VALUES, MOST_COUNTED, MOST_LOOSENED } from '../query.ts'
 import { decisive } from '../text/senses.ts'
 import type { Asked, MatchSet } from './rank.ts'
-import { type Executor, FRAMES, rowsOf } from './tables.ts'
-import { anyOfSome, atLeast, tsquery, whereOf } from './where.ts'
+import { anyOfSome, atLeast, type Executor, FRAMES, rowsOf, tsquery, whereOf } from './tables.ts'
 
 /** How many frames there are beside a page: of its set, by value, and with fewer conditions. */
 

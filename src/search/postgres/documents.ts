@@ -3,8 +3,7 @@ import { UNSTORABLE } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments, LibrarySearch } from '../library-search.ts'
 import { nameKey } from '../text/tokens.ts'
-import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { storable } from './where.ts'
+import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf, storable } from './tables.ts'
 
 /** Documents by id, and lists in a stored order. */
 

@@ -3,9 +3,9 @@ import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { namedValues } from '../named-values.ts'
 import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
+import { namedValues } from '../text/named-words.ts'
 import { type Question, readAsOf } from '../text/question.ts'
 import { decisive, isFound, isMet, type Sense } from '../text/senses.ts'
 import { adviceFor, countFacets, countSet } from './counts.ts'
@@ -21,8 +21,7 @@ import {
   TIER,
   wholeSet,
 } from './rank.ts'
-import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
-import { whereOf } from './where.ts'
+import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot, whereOf } from './tables.ts'
 import { type KnownSenses, sensesIn, type TermStats } from './words.ts'
 
 /** What a search reads from. */

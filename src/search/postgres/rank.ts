@@ -1,12 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { FrameFilters } from '../library-search.ts'
 import { type Concept, decisive, isMet, type Sense } from '../text/senses.ts'
-import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import {
   anyOf,
   anyOfSome,
   asTyped,
   atLeast,
+  type Executor,
+  FRAMES,
   fixedOf,
   inAttributes,
   inSynonyms,
@@ -14,9 +15,10 @@ import {
   mostlyLexeme,
   oneNamed,
   quoted,
+  rowsOf,
   tsquery,
   whereOf,
-} from './where.ts'
+} from './tables.ts'
 import { framesWith, type TermStats } from './words.ts'
 
 /** The second step of a question: which frames meet how many of its words, and how they are ranked. */

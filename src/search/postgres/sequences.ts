@@ -4,8 +4,7 @@ import type { Read } from '../query.ts'
 import { readCursor, toCursor } from './documents.ts'
 import { askedOf, isAsked, type ReadModel } from './frames.ts'
 import { wholeSet } from './rank.ts'
-import { ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
-import { storable, whereOf } from './where.ts'
+import { ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot, storable, whereOf } from './tables.ts'
 import { readSenses } from './words.ts'
 
 /** Films looked at together, and in one call: where few have the steps near each other, the rest needs a next call. */

@@ -5,8 +5,7 @@ import { COMPARED, isAlike, mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../text/match.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
-import { FRAMES, rowsOf, type Snapshot } from './tables.ts'
-import { quoted, whereOf } from './where.ts'
+import { FRAMES, quoted, rowsOf, type Snapshot, whereOf } from './tables.ts'
 
 /** Frames read per kind of candidate: the cost of a query does not grow with the library. */
 const MAX_CANDIDATES = 600

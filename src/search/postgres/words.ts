@@ -13,8 +13,7 @@ import {
 } from '../text/senses.ts'
 import { beginningOf, stemOf } from '../text/tokens.ts'
 import { typosAllowed } from '../text/typos.ts'
-import { type Executor, rowsOf, type Snapshot, versionOf } from './tables.ts'
-import { anyOf } from './where.ts'
+import { anyOf, type Executor, rowsOf, type Snapshot, versionOf } from './tables.ts'
 
 /** The first step of a question: which of its words the library has, and what the others may stand for. */
 

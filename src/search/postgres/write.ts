@@ -11,11 +11,10 @@ import {
   type TechniqueDocument,
   type VideoDocument,
 } from '../library-search.ts'
-import { mostlyValues, namedValues } from '../named-values.ts'
 import { searchedText } from '../text/match.ts'
+import { mostlyValues, namedValues } from '../text/named-words.ts'
 import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
-import { AT_SWAP, type Executor, FRAMES, LIVE, rowsOf } from './tables.ts'
-import { mostlyLexeme, namedLexeme, nameLexeme } from './where.ts'
+import { AT_SWAP, type Executor, FRAMES, LIVE, mostlyLexeme, namedLexeme, nameLexeme, rowsOf } from './tables.ts'
 
 /** Documents per statement: about 7 MB of JSON. */
 const CHUNK = 2_000

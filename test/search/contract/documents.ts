@@ -14,7 +14,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../../../src/search/library-search.ts'
-import { namedValues } from '../../../src/search/named-values.ts'
+import { namedValues } from '../../../src/search/text/named-words.ts'
 import { DERIVED, type Derived } from '../../../src/vocabulary.ts'
 import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 
