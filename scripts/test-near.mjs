@@ -137,7 +137,7 @@ const HELD_BY = {
   'src/api/films.ts': ['contract/examples', 'library/films', 'library/sequences'],
   'src/api/frames.ts': ['contract/spec-frames', 'contract/spec-reads', 'library/annotations', 'library/vocabulary'],
   'src/api/health.ts': ['contract/edge'],
-  'src/api/media.ts': ['contract/image-ranges', 'library/video-files'],
+  'src/api/media.ts': ['contract/image-ranges', 'library/kept-videos', 'library/video-files'],
   'src/api/reads.ts': ['contract/caching', 'contract/spec-reads'],
   'src/api/search.ts': ['contract/examples', 'contract/spec-reads'],
   'src/api/shared-boards.ts': ['accounts/shared-boards', 'accounts/secrets'],

@@ -108,6 +108,7 @@ const Env = z.object({
   OCR_MODELS: z.string().min(1).optional(),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  KEEP_VIDEOS: z.enum(['on', 'off']).default('off'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
   MAX_VIDEO_MINUTES: z.coerce.number().positive().max(600).default(15),
   NODE_ENV: z.string().optional(),
@@ -182,6 +183,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
     rateLimitScale: e.RATE_LIMIT_SCALE,
     ytdlpPath: e.YTDLP_PATH,
     logLevel: e.LOG_LEVEL,
+    /** Files of videos are kept, and played on the pages of their films. */
+    keepVideos: e.KEEP_VIDEOS === 'on',
     maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
     maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
     production: e.NODE_ENV === 'production',

@@ -1,8 +1,13 @@
+import { basename } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { isAny, isNoneMatchMet } from '../http/response-body.ts'
+import { findVideo } from '../library/videos/videos.ts'
 import { toImageKey } from '../media/image-name.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import type { App } from './app.ts'
 
 export const mediaEndpoints = [
@@ -24,42 +29,106 @@ export const mediaEndpoints = [
       const key = toImageKey(name)
       if (!key) throw notFound('image')
       const etag = `"${name}"`
-      const isCurrent = isNoneMatchMet(req.headers['if-none-match'], etag)
+      const condition = req.headers['if-none-match']
       // `*` asks whether there is an image at all.
-      const image = isCurrent && !isAny(req.headers['if-none-match']) ? undefined : await readImage(key)
-      if (!image && (!isCurrent || isAny(req.headers['if-none-match']))) throw notFound('image')
-      const part = isCurrent || !image ? undefined : partOf(req, etag, image.length)
-      if (part === 'outside') refuseRange(res, image!.length)
-      res.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
-      res.setHeader('ETag', etag)
-      res.setHeader('Access-Control-Allow-Origin', '*')
-      res.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
-      res.setHeader('Accept-Ranges', 'bytes')
-      if (isCurrent) res.status(304).end()
-      else sendImage(req, res, image!, part)
+      const isKnown = isNoneMatchMet(condition, etag) && !isAny(condition)
+      const image = isKnown ? undefined : await readImage(key)
+      if (!image && !isKnown) throw notFound('image')
+      const headers = {
+        'Cache-Control': 'public, max-age=31536000, immutable',
+        'Access-Control-Allow-Origin': '*',
+        'Cross-Origin-Resource-Policy': 'cross-origin',
+      }
+      const file = { etag, size: image?.length ?? 0, type: 'image/webp', headers }
+      await sendFile(req, res, file, ({ start, end }) => image?.subarray(start, end + 1))
+      return undefined
+    },
+  ),
+  endpoint(
+    {
+      id: 'getVideoFile',
+      method: 'get',
+      path: '/media/videos/:id',
+      tag: 'Library',
+      summary: 'The file of a video',
+      description: 'Only where the operator keeps the files and lets them be played (KEEP_VIDEOS); else 404.',
+      answer: 'video/mp4',
+      alternatives: ['video/webm', 'application/octet-stream'],
+      answerHeaders: { 'Accept-Ranges': '`bytes`: `Range` is honoured' },
+      ranges: true,
+      errors: [404],
+      cached: true,
+      budget: 'media',
+    },
+    async (app: App, { params: { id }, req, res }) => {
+      const { key, ...file } = await requireVideoFile(app, id)
+      await sendFile(req, res, file, (part) => app.store.open(key, part))
       return undefined
     },
   ),
 ]
 
+/** The file of a public video, where files are kept to be played. */
+async function requireVideoFile({ config, db, store }: App, id: string) {
+  const video = config.keepVideos ? await findVideo(db, id) : undefined
+  const key = video?.firstReadyAt ? video.uploadKey : null
+  const found = key === null ? undefined : await store.stat(key)
+  if (key === null || !found) throw notFound('video file')
+  const headers = { 'Cache-Control': 'public, max-age=300' }
+  return { key, etag: `"${basename(key)}"`, size: found.bytes, type: toType(await readHead(store, key)), headers }
+}
+
+async function readHead(store: MediaStore, key: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of (await store.open(key, { start: 0, end: 11 })) ?? []) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+/** Never one that a browser would run, whatever was uploaded. */
+function toType(head: Buffer): string {
+  if (head.toString('latin1', 4, 8) === 'ftyp') return 'video/mp4'
+  return head.toString('hex', 0, 4) === '1a45dfa3' ? 'video/webm' : 'application/octet-stream'
+}
+
 type Part = { start: number; end: number }
 
-function sendImage(req: Request, res: Response, image: Buffer, part: Part | undefined): void {
-  const { start, end } = part ?? { start: 0, end: image.length - 1 }
-  if (part) res.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${image.length}`)
-  res.setHeader('Content-Type', 'image/webp')
+interface ServedFile {
+  etag: string
+  size: number
+  type: string
+  headers: Readonly<Record<string, string>>
+}
+
+/** The file, the part of it that Range asks for, or that the reader's copy is current. */
+async function sendFile(
+  req: Request,
+  res: Response,
+  { etag, size, type, headers }: ServedFile,
+  open: (part: Part) => Promise<Readable | undefined> | Buffer | undefined,
+): Promise<void> {
+  const isCurrent = isNoneMatchMet(req.headers['if-none-match'], etag)
+  const part = isCurrent ? undefined : partOf(req, etag, size)
+  if (part === 'outside') refuseRange(res, size)
+  const { start, end } = part ?? { start: 0, end: size - 1 }
+  const body = isCurrent || req.method === 'HEAD' ? undefined : await open({ start, end })
+  res.set({ ...headers, ETag: etag, 'Accept-Ranges': 'bytes' })
+  if (isCurrent) return void res.status(304).end()
+  if (part) res.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${size}`)
+  res.setHeader('Content-Type', type)
   res.setHeader('Content-Length', end + 1 - start)
-  res.end(req.method === 'HEAD' ? undefined : image.subarray(start, end + 1))
+  if (!body || Buffer.isBuffer(body)) return void res.end(body)
+  // Players leave in the middle: they ask for another part then.
+  await pipeline(body, res).catch(() => res.destroy())
 }
 
 function refuseRange(res: Response, size: number): never {
   res.setHeader('Content-Range', `bytes */${size}`)
-  throw new AppError('range_not_satisfiable', `Range: the image has ${size} bytes. Ask for some of them.`)
+  throw new AppError('range_not_satisfiable', `Range: the file has ${size} bytes. Ask for some of them.`)
 }
 
 /**
- * The bytes that Range asks for. Undefined means the whole image: for several parts, an unknown unit or form, and when
- * If-Range names another image (RFC 9110, 13.1.5 and 14.2).
+ * The bytes that Range asks for. Undefined means the whole file: for several parts, an unknown unit or form, and when
+ * If-Range names another one (RFC 9110, 13.1.5 and 14.2).
  */
 function partOf(req: Request, etag: string, size: number): Part | 'outside' | undefined {
   if (req.method !== 'GET' || req.headers.range === undefined) return undefined

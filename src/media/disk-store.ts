@@ -58,9 +58,9 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
       }
     },
     get: (key) => absent(readFile(pathOf(key))),
-    async open(key) {
+    async open(key, part) {
       const path = pathOf(key)
-      return (await absent(stat(path))) ? createReadStream(path) : undefined
+      return (await absent(stat(path))) ? createReadStream(path, part) : undefined
     },
     async stat(key) {
       const found = await absent(stat(pathOf(key)))

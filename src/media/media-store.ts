@@ -17,7 +17,8 @@ export interface MediaStore {
     options?: { maxBytes?: number },
   ): Promise<{ bytes: number }>
   get(key: string): Promise<Buffer | undefined>
-  open(key: string): Promise<Readable | undefined>
+  /** `part`: the first and the last of its bytes; absent: all. */
+  open(key: string, part?: { start: number; end: number }): Promise<Readable | undefined>
   stat(key: string): Promise<{ bytes: number } | undefined>
   /** Succeeds when there is nothing. */
   delete(key: string): Promise<void>

@@ -24,7 +24,7 @@ function deferred(open: () => Promise<MediaStore>): MediaStore {
   return {
     put: async (...given) => (await store()).put(...given),
     get: async (key) => (await store()).get(key),
-    open: async (key) => (await store()).open(key),
+    open: async (...given) => (await store()).open(...given),
     stat: async (key) => (await store()).stat(key),
     delete: async (key) => (await store()).delete(key),
     async *list(prefix) {

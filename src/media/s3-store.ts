@@ -41,8 +41,9 @@ export function openS3Store(options: S3StoreOptions): MediaStore {
   const client = openClient(options)
   const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
 
-  async function read(key: string) {
-    const found = await absent(client.send(new GetObjectCommand(at(key))))
+  async function read(key: string, part?: { start: number; end: number }) {
+    const Range = part && `bytes=${part.start}-${part.end}`
+    const found = await absent(client.send(new GetObjectCommand({ ...at(key), Range })))
     // Listens before any reader does: the body may fail long after the answer began.
     const body = found?.Body as Readable | undefined
     body?.once('error', asOutage)
@@ -61,8 +62,8 @@ export function openS3Store(options: S3StoreOptions): MediaStore {
       const found = await read(key)
       return found?.Body && Buffer.from(await found.Body.transformToByteArray())
     },
-    async open(key) {
-      const found = await read(key)
+    async open(key, part) {
+      const found = await read(key, part)
       return found?.Body as Readable | undefined
     },
     async stat(key) {

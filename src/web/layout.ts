@@ -151,11 +151,11 @@ export function sendPage(
     viewer?: Viewer
     /** Where the redirects after a form of this page lead, besides our own addresses. */
     formTo?: string | undefined
-    /** Other hosts whose frames the page may hold. */
-    frames?: readonly string[] | undefined
+    /** What else the page may load, as directives of its policy. */
+    loads?: readonly string[] | undefined
   },
 ): void | Promise<void> {
-  const { publicUrl, status = 200, page, viewer, formTo, frames = [] } = options
+  const { publicUrl, status = 200, page, viewer, formTo, loads = [] } = options
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",
@@ -164,7 +164,7 @@ export function sendPage(
       "font-src 'self'",
       `img-src 'self' data: ${new URL(publicUrl).origin}`,
       "connect-src 'self'",
-      ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
+      ...loads,
       `form-action 'self'${formTo === undefined ? '' : ` ${formTo}`}`,
       "base-uri 'none'",
       "frame-ancestors 'none'",
@@ -203,8 +203,8 @@ type SharedContent = Omit<Page, 'viewer' | 'person'>
 interface SharedPage {
   /** Names the page and everything that it depends on besides the read model and the viewer. */
   key: string
-  /** Other hosts whose frames it may hold. */
-  frames?: readonly string[] | undefined
+  /** What else it may load, as directives of its policy. */
+  loads?: readonly string[] | undefined
   render(viewer: Viewer): Promise<SharedContent>
 }
 
@@ -214,7 +214,7 @@ interface SharedRoute<P extends Parameters> {
   price?: Price
   /** Throws for a part of the path that names nothing. */
   check?: (name: string) => void
-  frames?: readonly string[]
+  loads?: readonly string[]
 }
 
 /** Pages with lists of frames. */
@@ -239,13 +239,13 @@ export function openSharedPages({
     return (await keptOrInTurn({ kept, takeTurn }, { key, subject: subjectOf(req) }, load)).value
   }
 
-  async function send(req: Request, res: Response, { key, frames, render }: SharedPage): Promise<void> {
+  async function send(req: Request, res: Response, { key, loads, render }: SharedPage): Promise<void> {
     const viewer = await viewerOf(req)
     const page = await keep(req, `page ${viewer} ${key}`, async () => {
       return new CompressibleBody(layout(assets, { ...(await render(viewer)), viewer }))
     })
     setPageCache(res, viewer)
-    await sendPage(res, { publicUrl, page, viewer, frames })
+    await sendPage(res, { publicUrl, page, viewer, loads })
   }
 
   return {
@@ -255,7 +255,7 @@ export function openSharedPages({
     add<P extends Parameters = Record<never, never>>(
       router: Routes,
       path: string,
-      { parameters, price = 'search', check, frames }: SharedRoute<P>,
+      { parameters, price = 'search', check, loads }: SharedRoute<P>,
       render: (asked: { query: Values<P>; name: string; viewer: Viewer }) => Promise<SharedContent>,
     ): void {
       router.get(path, priced(limits, { price }), (req, res) => {
@@ -264,7 +264,7 @@ export function openSharedPages({
         check?.(name)
         return send(req, res, {
           key: `${path} ${name} ${canonicalKey(query)}`,
-          frames,
+          loads,
           render: async (viewer) => ({ ...WITH_FRAMES, ...(await render({ query, name, viewer })) }),
         })
       })

@@ -23,7 +23,9 @@ export function videoRouter(deps: PageDeps): Routes {
   const { search, films, pages, publicUrl } = deps
   const router = openRoutes()
   const check = (id: string) => requirePublicId('video', id)
-  const route = { price: 'write', check, parameters: { saved }, frames: PLAYER_HOSTS } as const
+  const { keepVideos } = deps.config
+  const loads = [`frame-src ${PLAYER_HOSTS.join(' ')}`, ...(keepVideos ? ["media-src 'self'"] : [])]
+  const route = { price: 'write', check, parameters: { saved }, loads } as const
   pages.add(router, '/videos/:id', route, async ({ name: id, viewer, query }) => {
     const film = await readFilm(deps, id)
     const { video, frames } = film
@@ -36,7 +38,15 @@ export function videoRouter(deps: PageDeps): Routes {
     const similar = own ? similarFilms(own, library, { view: 'style', limit: 6 }) : []
     const ids = similar.map((near) => near.film.id)
     const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
-    const body = videoPage({ ...film, vocabulary, similar, videos, viewer, saved: query.saved !== undefined })
+    const body = videoPage({
+      ...film,
+      vocabulary,
+      similar,
+      videos,
+      viewer,
+      keepVideos,
+      saved: query.saved !== undefined,
+    })
     const modules = [...WITH_FRAMES.modules, 'film.js', ...(viewer === 'operator' ? ['forms.js'] : [])]
     return { title: video.title, current: 'films', description, head, body, modules }
   })
@@ -50,6 +60,7 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
   /** Of the similar films. */
   videos: ReadonlyMap<string, VideoDocument>
   viewer: Viewer
+  keepVideos: boolean
   saved: boolean
 }
 
@@ -59,8 +70,10 @@ function videoPage(data: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const { author } = video
   const source = safeUrl(video.source_url)
-  const player = source === null ? undefined : playerOf(source)
-  const playAt = (second: number) => player && (deepLink(video.platform, source, second) ?? source)
+  const others = source === null ? undefined : playerOf(source)
+  const player = data.keepVideos && build.isKept ? { file: `/media/videos/${video.id}` } : others
+  const playAt = (second: number) =>
+    player && ('file' in player ? `${player.file}#t=${second}` : (deepLink(video.platform, source, second) ?? source))
   const facts = [
     author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `,
     `${valueLabel(video.platform)} · ${clock(length)}`,
@@ -69,11 +82,11 @@ function videoPage(data: VideoData): Html {
   ]
   return html`<header class="entity"><h1>${video.title}</h1>
 <p class="lead">${facts}</p>
-${source && playButton(source, player)}</header>
+${playButton(source, player)}</header>
 ${data.saved && html`<p class="notice done" role="status">Saved. Readers see it within moments.</p>`}
 ${viewer === 'operator' && editor(video)}
 ${filmStrip(frames, length)}
-${player && html`<div id="player" data-embed="${player.embed}" hidden></div>`}
+${player && playerBox(player)}
 ${filmLine(build, frames, length)}
 <section aria-label="Storyboard">${storyboard(frames, playAt)}</section>
 ${techniquesUsed(frames, vocabulary)}
@@ -95,12 +108,18 @@ function editor(video: VideoDocument): Html {
 <p><a href="/operator/videos/${video.id}">Stages and attempts</a></p></details>`
 }
 
-/** Without script it leads to the source. */
-function playButton(source: string, player: Player | undefined): Html {
-  const link = html`<a href="${source}" rel="noreferrer">Watch at the source ↗</a>`
-  if (!player) return html`<p>${link}</p>`
-  return html`<p><a class="button" href="${source}" data-play="0">Play</a>
-<span class="hint">This loads the player of ${player.name}.</span> ${link}</p>`
+/** Without script it leads to the file, or to the source. */
+function playButton(source: string | null, player: Player | undefined): Html | false {
+  const link = source !== null && html`<a href="${source}" rel="noreferrer">Watch at the source ↗</a>`
+  if (!player) return link && html`<p>${link}</p>`
+  const told = 'name' in player && html`<span class="hint">This loads the player of ${player.name}.</span>`
+  const href = 'file' in player ? player.file : source
+  return html`<p><a class="button" href="${href}" data-play="0">Play</a> ${told} ${link}</p>`
+}
+
+function playerBox(player: Player): Html {
+  const what = 'file' in player ? html`data-file="${player.file}"` : html`data-embed="${player.embed}"`
+  return html`<div id="player" ${what} hidden></div>`
 }
 
 /** Every frame with its second, and a bar before each cut. `playAt`: where the film plays from a second on. */

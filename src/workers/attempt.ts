@@ -243,11 +243,13 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
     const file = join(scratchDir, 'source')
     if (video.uploadKey) {
       const body = await store.open(video.uploadKey)
-      if (!body)
+      if (!body && video.sourceUrl === null)
         throw new MediaError('upload_missing', 'The uploaded file is lost. Upload it again, then retry this video.')
-      await pipeline(body, createWriteStream(file), { signal })
-      onProgress(1, 1)
-      return { file, title: null, author: null }
+      if (body) {
+        await pipeline(body, createWriteStream(file), { signal })
+        onProgress(1, 1)
+        return { file, title: null, author: null }
+      }
     }
     if (video.sourceUrl === null)
       throw new MediaError('upload_missing', 'This video has neither a file nor a URL. Upload the file.')

@@ -43,6 +43,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
         maxBytes: config.maxUploadBytes,
         maxDurationSec: config.maxVideoSec,
       }),
+      keepVideos: config.keepVideos,
       maxDurationSec: config.maxVideoSec,
       scratchRoot: scratchRootOf(config),
       logger,

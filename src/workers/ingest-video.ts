@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { frameIdOf } from '../library/ids.ts'
@@ -12,6 +14,8 @@ import { type AttemptDeps, type AttemptWork, fetchAndExtract, runAttempt, untilR
 export interface IngestDeps extends AttemptDeps {
   /** The annotator whose answers complete the video. */
   annotatorVersion: () => Promise<string>
+  /** Whether the file of a fetched source is kept. Uploads are, always. */
+  keepVideos: boolean
 }
 
 /** Turns a queued video into frames: fetch, extract in a child process, store the images, record all in one step. */
@@ -28,16 +32,31 @@ async function ingest(deps: IngestDeps, video: VideoRow, work: AttemptWork): Pro
   const { db, faultPoint } = deps
   const { source, extraction } = await fetchAndExtract(deps, video, work)
   await storeImages(deps.store, video.id, extraction, work.signal)
+  const keptKey = await keepFile(deps, video, source.file)
   faultPoint('ingest-images-stored')
   await recordExtraction(db, {
     id: video.id,
     revision: video.revision,
     extraction,
     annotator: await deps.annotatorVersion(),
-    title: source.title ?? extraction.probe.title,
+    // What a source said of its title stays when its kept file is read again.
+    title: source.title ?? (video.uploadKey && video.sourceUrl ? null : extraction.probe.title),
     author: source.author,
+    keptKey,
   })
   faultPoint('ingest-recorded')
+}
+
+/** As an upload is: the row names it, backups hold it, and it goes with the video. */
+async function keepFile(
+  { store, keepVideos }: IngestDeps,
+  { uploadKey }: VideoRow,
+  file: string,
+): Promise<string | undefined> {
+  if (!keepVideos || (uploadKey !== null && (await store.stat(uploadKey)))) return undefined
+  const key = `uploads/${randomBytes(16).toString('hex')}`
+  await store.put(key, createReadStream(file), 'application/octet-stream')
+  return key
 }
 
 async function storeImages(

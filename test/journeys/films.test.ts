@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
@@ -17,12 +19,13 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
   let browser: TestBrowser
   let page: Page
   let url: string
-  /** Their sources: YouTube, Vimeo, a file; the others have none. */
+  /** Their sources: YouTube, Vimeo, a file, a file that is kept; the others have none. */
   let films: string[]
   beforeAll(async () => {
     const image = await plainPicture()
     service = await openService({
       pages: true,
+      env: { KEEP_VIDEOS: 'on' },
       workerOptions: { roles: ['events'] },
       overrides: { readImage: async () => image },
     })
@@ -39,6 +42,9 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
       const frames = Array.from({ length: 6 }, (_, tSec) => ({ tSec: 2 * tSec + 0.5, subject: 'text-card' as const }))
       films.push(await seedFilm(db, { ...(seed as { title: string }), shots, frames, picture: { held_share: n / 10 } }))
     }
+    const kept = 'uploads/0123456789abcdef'
+    await openMediaStore(service.config).put(kept, await readFile('samples/coffee-pour.mp4'), 'video/mp4')
+    await db.$client.query('update videos set upload_key = $1 where id = $2', [kept, films[3]])
     await ensureAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
     await rebuildSearch({ db, deepLink })
     await service.drain()
@@ -127,6 +133,22 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     await page.goto(`${url}/videos/${films[2]}`)
     expect(await page.locator('[data-play], #player').count()).toBe(0)
     await page.getByRole('link', { name: 'Watch at the source' }).waitFor()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('a film whose file is kept plays where it stands, from the second of a frame', async () => {
+    await page.goto(`${url}/videos/${films[3]}`)
+    expect(await page.locator('video').count()).toBe(0)
+    await page.getByRole('link', { name: 'Play from 0:04' }).click()
+    const isAt = (second: number) =>
+      page.waitForFunction((from) => {
+        const { readyState, currentTime } = document.querySelector('video') ?? { readyState: 0, currentTime: 0 }
+        return readyState > 1 && currentTime >= from && currentTime < from + 2
+      }, second)
+    await isAt(4)
+    await page.locator('.film-line').click({ position: { x: 1, y: 4 } })
+    await isAt(0)
+    expect(await page.locator('#player video').count()).toBe(1)
     expect(browser.faults).toEqual([])
   })
 

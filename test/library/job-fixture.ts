@@ -73,6 +73,7 @@ export function jobFixture() {
           return { file, title: null, author: null }
         },
         annotatorVersion: async () => annotator.version,
+        keepVideos: false,
         maxDurationSec: 900,
         scratchRoot: join(service.config.dataDir, 'scratch'),
         logger: service.logger,

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
 import { films, shots, videos } from '../../db/schema/videos.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
@@ -29,20 +29,22 @@ export interface FilmBuild {
   measures: Measures
   /** Null where none was measured. */
   picture: FilmPicture | null
+  /** Whether the library has its file. */
+  isKept: boolean
 }
 
 /** How a public film is built; undefined where there is none. */
 export async function loadBuild(db: DbOrTx, videoId: string): Promise<FilmBuild | undefined> {
   const [row] = await db
-    .select({ durationSec: videos.durationSec, film: films })
+    .select({ durationSec: videos.durationSec, isKept: sql<boolean>`${videos.uploadKey} is not null`, film: films })
     .from(videos)
     .leftJoin(films, eq(films.videoId, videos.id))
     .where(and(eq(videos.id, videoId), isNotNull(videos.firstReadyAt)))
   if (!row) return undefined
-  const { film, durationSec } = row
-  if (!film) return { shots: [], picture: null, measures: measureFilm([], durationSec ?? 0, null) }
+  const { film, durationSec, isKept } = row
+  if (!film) return { shots: [], picture: null, measures: measureFilm([], durationSec ?? 0, null), isKept }
   const all = await db.select().from(shots).where(eq(shots.videoId, videoId)).orderBy(asc(shots.n))
-  return { shots: all, picture: film.picture, measures: film.measures as Measures }
+  return { shots: all, picture: film.picture, measures: film.measures as Measures, isKept }
 }
 
 /** A film of the library with what others are compared by. */

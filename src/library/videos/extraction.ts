@@ -23,6 +23,8 @@ export interface ExtractionToRecord {
   annotator: string
   title?: string | null
   author?: string | null
+  /** Where the source's file is kept from now on. */
+  keptKey?: string | undefined
 }
 
 /**
@@ -145,6 +147,7 @@ async function updateVideo(
     ...file,
     ...(video.titleGiven || !title ? {} : { title }),
     ...(video.authorGiven || !author ? {} : { author }),
+    ...(source.keptKey === undefined ? {} : { uploadKey: source.keptKey }),
     detector,
     passedOver,
     annotator,
@@ -174,8 +177,8 @@ export async function whyUnreadable(
   store: MediaStore,
   ytdlp: boolean,
 ): Promise<string | undefined> {
-  if (uploadKey !== null) return (await store.stat(uploadKey)) ? undefined : 'The uploaded file is lost.'
-  if (sourceUrl === null) return 'It has neither a file nor a URL.'
+  if (uploadKey !== null && (await store.stat(uploadKey))) return undefined
+  if (sourceUrl === null) return uploadKey ? 'The uploaded file is lost.' : 'It has neither a file nor a URL.'
   const named = { platform: platform as Platform, canonicalUrl: sourceUrl, key: sourceKey }
   return whyUnfetchable(findSource(sourceUrl) ?? named, ytdlp)
 }

@@ -1,5 +1,5 @@
 // The page of a film: its line marks the second that is pointed at, and a player jumps to it.
-import { byId, isForAnotherTab, on } from './core.js'
+import { byId, isForAnotherTab, on, toast } from './core.js'
 
 const line = /** @type {HTMLElement | null} */ (document.querySelector('.film-line'))
 const player = byId('player')
@@ -42,15 +42,33 @@ line?.addEventListener('click', (event) => {
 /** @param {number} second */
 function play(second) {
   if (!player) return
+  player.hidden = false
+  player.scrollIntoView({ block: 'nearest' })
+  const { file, embed } = player.dataset
+  if (file !== undefined) return playFile(file, second)
   const frame = document.createElement('iframe')
-  frame.src = String(player.dataset.embed).replace('{second}', String(Math.floor(second)))
+  frame.src = String(embed).replace('{second}', String(Math.floor(second)))
   frame.title = 'Player'
   frame.allow = 'autoplay; encrypted-media; fullscreen; picture-in-picture'
   // YouTube refuses a page that does not say where it is.
   frame.referrerPolicy = 'strict-origin-when-cross-origin'
-  player.hidden = false
   player.replaceChildren(frame)
-  player.scrollIntoView({ block: 'nearest' })
+}
+
+/** @param {string} file @param {number} second */
+function playFile(file, second) {
+  let video = player?.querySelector('video')
+  if (!video) {
+    video = document.createElement('video')
+    video.controls = true
+    video.src = file
+    video.addEventListener('error', () => toast('This browser cannot play this file.'))
+    video.addEventListener('timeupdate', ({ target }) => show(/** @type {HTMLVideoElement} */ (target).currentTime))
+    player?.replaceChildren(video)
+  }
+  video.currentTime = second
+  // A browser may wait for a click on the video itself.
+  video.play().catch(() => undefined)
 }
 on('click', '[data-play]', (/** @type {MouseEvent} */ event, link) => {
   if (isForAnotherTab(event)) return
