@@ -49,7 +49,7 @@ function connectPage(publicUrl: string, { signIn, isOpen, skills }: Connecting):
 ${signIn && section('chats', 'Chats', chatConnectors(publicUrl), 'You sign in here, and decide what the app may do.')}
 <section aria-labelledby="editors-heading">
   <h2 id="editors-heading">Editors</h2>
-  <p class="actions">${editorLinks(publicUrl, signIn).map(
+  <p class="row">${editorLinks(publicUrl, signIn).map(
     ({ name, href }) => html`<a class="button" href="${href}">${name}</a> `,
   )}</p>
   <p class="hint">The button opens the program, which asks before it adds the server.</p>
@@ -92,10 +92,12 @@ export function foldedTexts(shown: readonly ClientConfiguration[]): Html {
   )}`
 }
 
-/** A text to copy. The module adds the button, because it works only with a script. */
+/** A text to copy. */
 export function snippet(id: string, label: string, text: string): Html {
-  return html`<div class="snippet" data-copy="${label}">
+  return html`<div class="snippet">
   <pre tabindex="0" aria-label="${label}"><code id="${id}">${text}</code></pre>
+  <button type="button" class="quiet needs-script" data-copies="${label}">Copy<span class="visually-hidden"> ${label}
+  </span></button>
 </div>`
 }
 

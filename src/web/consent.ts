@@ -3,7 +3,7 @@ import { CONSENT } from '../oauth/routes.ts'
 import type { AccessRequest } from '../oauth/server.ts'
 import { type Actions, field, type PersonPage } from './actions.ts'
 import type { Visitor } from './guard.ts'
-import { formToken, type Html, html } from './html.ts'
+import { capitalized, formToken, type Html, html } from './html.ts'
 import { SCOPE_TEXT } from './keys-view.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -50,13 +50,13 @@ ${request.toLoopback && LOOPBACK_NOTE}
     <div class="boxes">${scopes.map(
       (scope) => html`<label class="box">
         <input type="checkbox" name="scope" value="${scope}" checked>
-        <span>${SCOPE_TEXT[scope]} <span class="hint"><code>${scope}</code></span></span>
+        <span>${capitalized(SCOPE_TEXT[scope])}</span>
       </label>`,
     )}</div>
     ${error}
   </fieldset>
   <p class="hint">It can always search the library. Disconnect it on your <a href="/keys#apps">keys page</a>.</p>
-  <div class="actions">
+  <div class="row actions">
     <button class="primary" name="decision" value="allow">Allow</button>
     <button name="decision" value="refuse">Refuse</button>
   </div>

@@ -4,7 +4,7 @@ import { priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html, table } from './html.ts'
 import { layout, sendPage, setPageCache, type Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -81,7 +81,7 @@ ${own.map((entry) => operationOf(entry, publicUrl))}</section>`
 <p>Base address <code>${publicUrl}</code>.
 For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>.
 Create keys on <a href="/keys">your keys page</a>.</p>
-<nav aria-label="Contents"><ul class="contents">
+<nav aria-label="Contents"><ul class="row loose">
 ${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}
 <li><a href="#schemas">Schemas</a></li></ul></nav>
 ${sections}
@@ -117,15 +117,13 @@ function operationOf(entry: Entry, publicUrl: string): Html {
 ${description && html`<p>${prose(description)}</p>`}
 ${parameters.length > 0 && parameterTable(parameters)}
 ${Object.entries(requestBody?.content ?? {}).map(bodyOf)}
-<h3>Responses</h3><div class="scroll"><table><tbody>${Object.entries(responses).map(responseRow)}</tbody></table></div>
+<h3>Responses</h3>${table([], Object.entries(responses).map(responseRow))}
 <h3>Try it</h3><pre><code>${curlOf(entry, publicUrl)}</code></pre>
 </details>`
 }
 
 function parameterTable(parameters: ApiParameter[]): Html {
-  return html`<h3>Parameters</h3><div class="scroll"><table>
-<thead><tr><th>Name</th><th>In</th><th>Value</th><th>Meaning</th></tr></thead>
-<tbody>${parameters.map(parameterRow)}</tbody></table></div>`
+  return html`<h3>Parameters</h3>${table(['Name', 'In', 'Value', 'Meaning'], parameters.map(parameterRow))}`
 }
 
 function parameterRow({ name, in: where, required, schema = {}, description = '', example }: ApiParameter): Html {
@@ -184,7 +182,7 @@ function propertiesOf(schema: Schema): Html {
     return html`<tr><td><code>${name}</code>${optional}</td>
 <td>${typeOf(property)}</td><td>${prose(property.description ?? '')}</td></tr>`
   })
-  return html`<div class="scroll"><table><tbody>${rows}</tbody></table></div>`
+  return table([], rows)
 }
 
 function typeOf(schema: Schema): Html {

@@ -6,8 +6,8 @@ import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { overview } from '../views/rhythm.ts'
 import { area, fixed, plot, WIDE } from './chart.ts'
-import { altOf, placeholderClass, smallPicture, thumb } from './frame-card.ts'
-import { counted, type Html, html, valueLabel } from './html.ts'
+import { altOf, smallPicture, smallThumb } from './frame-card.ts'
+import { counted, type Html, html, table, valueLabel } from './html.ts'
 
 /** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
 
@@ -25,7 +25,7 @@ export function filmStrip(frames: readonly FrameDocument[], length: number, from
   if (frames.length === 0) return false
   const pictures = overview(frames, length, PARTS).map(
     (frame, n) =>
-      html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}">${thumb(frame, {
+      html`<li><a href="/frames/${frame.id}">${smallThumb(frame, {
         n: from + n,
         alt: `${clock(frame.t_sec)}: ${altOf(frame)}`,
       })}</a></li>`,
@@ -82,13 +82,9 @@ export function standings({
 <td>${measured(name, measures)}</td>
 <td class="hint">${rank ? standingText(name, rank) : (missing[name] ?? unranked)}</td></tr>`
   }
-  const table = measureTable(['Measure', 'Here', 'Stands'], MEASURE_NAMES.map(rowOf))
-  return html`<section class="standing"><h2>Among the films of the library</h2>${table}</section>`
+  const stands = table(['Measure', 'Here', 'Stands'], MEASURE_NAMES.map(rowOf))
+  return html`<section><h2>Among the films of the library</h2>${stands}</section>`
 }
-
-export const measureTable = (heads: readonly (string | Html)[], rows: readonly Html[]): Html =>
-  html`<div class="table"><table class="measures"><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}
-</tr></thead><tbody>${rows}</tbody></table></div>`
 
 /** All shots as a table, folded. */
 export function shotTable({ shots }: FilmBuild): Html | false {
@@ -101,7 +97,7 @@ export function shotTable({ shots }: FilmBuild): Html | false {
     }</td></tr>`,
   )
   const heads = ['Shot', 'From', 'Length', 'Way in', 'Still picture', 'Movement']
-  return html`<details><summary>The shots as a table</summary>${measureTable(heads, rows)}</details>`
+  return html`<details><summary>The shots as a table</summary>${table(heads, rows)}</details>`
 }
 
 /** A film as its picture, its name, and what is `told` of it. `n`: its place on the page. */
@@ -110,10 +106,10 @@ export function poster(
   { image, told, n }: { image: string | null | undefined; told: Html | string; n: number },
 ): Html {
   const picture = image
-    ? html`<img src="${smallPicture(image)}" alt="" width="480" height="270"${
+    ? html`<img class="still" src="${smallPicture(image)}" alt="" width="480" height="270"${
         n > 11 && html` loading="lazy"`
       } decoding="async">`
-    : html`<span class="no-picture"></span>`
+    : html`<span class="still"></span>`
   return html`<a href="/videos/${id}">${picture}<span class="label">${title}</span></a>
 <span class="hint">${author !== null && html`${author} · `}${told}</span>`
 }

@@ -8,8 +8,8 @@ import type { VideoDocument } from '../search/library-search.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { lengthOf } from '../views/rhythm.ts'
-import { curves, filmLine, filmStrip, measured, measureTable, PARTS, poster } from './film-panels.ts'
-import { counted, type Html, html, listPages, trusted, valueLabel } from './html.ts'
+import { curves, filmLine, filmStrip, measured, PARTS, poster } from './film-panels.ts'
+import { counted, type Html, html, listPages, table, trusted, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -102,7 +102,7 @@ function sorting({ sort, order, narrowed }: Pick<FilmsData, 'sort' | 'order' | '
     const here = name === sort && way === order && trusted(' aria-current="true"')
     return html`<a href="/films?${String(query)}"${here}>${label}</a>`
   })
-  return html`<nav class="lists" aria-label="Sort">${links}</nav>`
+  return html`<nav class="row loose lists" aria-label="Sort">${links}</nav>`
 }
 
 /** Length, pace and stillness in words, and the measure that films are sorted by. */
@@ -132,7 +132,7 @@ ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td clas
 <a href="/films">All films</a></p></header>
 ${films.map((one, n) => overTime(one, all, n * PARTS))}
 <section><h2>What differs most</h2><p class="hint">The last column counts in robust deviations of the library.</p>
-${measureTable(['Measure', ...heads, 'Apart'], rows)}</section>`
+${table(['Measure', ...heads, 'Apart'], rows)}</section>`
 }
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>

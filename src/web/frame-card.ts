@@ -61,14 +61,20 @@ export function frameGrid(frames: readonly ShownFrame[], from = EAGER): Html {
 
 /** In a cell of 16:9, as large as it allows. */
 export function pictureOf(frame: ShownFrame, options: { n: number; alt: string }): Html {
-  return thumb(frame, options, ` class="${shapeOf(frame)} ${placeholderClass(frame.palette)}"`)
+  return thumb(frame, options, shapeOf(frame))
+}
+
+/** Of one shape, among others. */
+export function smallThumb(frame: ShownFrame, options: { n: number; alt: string }): Html {
+  return thumb(frame, options, 'still')
 }
 
 /** `n`: its place on the page; later ones load when they come near. */
-export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }, attributes = ''): Html {
+function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }, shape: string): Html {
   const loading = n >= EAGER ? trusted(' loading="lazy"') : n < FIRST && trusted(' fetchpriority="high"')
   const size = html`width="${frame.width}" height="${frame.height}"`
-  return html`<img${trusted(attributes)} src="${frame.thumb_path}" alt="${alt}" ${size} decoding="async"${loading}>`
+  return html`<img class="${shape} ${placeholderClass(frame.palette)}" src="${frame.thumb_path}" alt="${alt}" ${size}
+decoding="async"${loading}>`
 }
 
 /** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */

@@ -8,9 +8,9 @@ import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import { ATTRIBUTES, COUNTED, isListed, type Source } from '../vocabulary.ts'
-import { altOf, frameGrid, loopOf, openGraph, placeholderClass, swatch, thumb } from './frame-card.ts'
+import { altOf, frameGrid, loopOf, openGraph, placeholderClass, smallThumb, swatch } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
-import { capitalized, formToken, type Html, hidden, html, safeUrl, trusted, valueLabel } from './html.ts'
+import { capitalized, formToken, type Html, hidden, html, safeUrl, table, trusted, valueLabel } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -100,7 +100,7 @@ function framePage(data: FrameData, actions: FrameActions): Html {
   ${credit(frame)}
   ${frameActions(data, actions)}
   ${description(data)}
-  <ul class="facts">${facts(frame)}</ul>
+  <ul class="row tight apart facts">${facts(frame)}</ul>
   ${frame.palette.length > 0 && palette(frame.palette)}
   ${provenanceTable(frame)}
 </div>
@@ -138,7 +138,7 @@ title="${name}"></button>`
 function credit(frame: ShownFrame): Html {
   const { author, video } = frame
   const source = safeUrl(frame.source_url ?? video.source_url)
-  return html`<p class="credit">
+  return html`<p class="hint">
     ${author && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `}
     <a href="/videos/${frame.video_id}#t-${frame.id}">${video.title}</a>
     ${source && html`· <a href="${source}" rel="noreferrer">Watch from ${clock(frame.t_sec)} ↗</a>`}
@@ -189,7 +189,7 @@ function facts(frame: ShownFrame): Html[] {
 
 function palette(colors: readonly string[]): Html {
   return html`<section><h2>Colours</h2>
-  <ul class="palette">${colors.map(
+  <ul class="row palette">${colors.map(
     (color) => html`<li><a href="/?color=${color.slice(1)}" title="Frames near ${color}">${swatch(color, 48, 32)}<span
 class="mono">${color}</span></a></li>`,
   )}</ul></section>`
@@ -203,7 +203,7 @@ function moments({ around, frame: current, previous, next }: FrameData): Html {
   ])
   const item = (frame: ShownFrame) => {
     const here = places.get(frame.id)
-    return html`<li><a class="${placeholderClass(frame.palette)}" href="/frames/${frame.id}"${here}>${thumb(frame, {
+    return html`<li><a href="/frames/${frame.id}"${here}>${smallThumb(frame, {
       n: Number.POSITIVE_INFINITY,
       alt: `At ${clock(frame.t_sec)}`,
     })}</a></li>`
@@ -239,12 +239,7 @@ function provenanceTable(frame: FrameDocument): Html {
 <td>${source === 'person' || confidence === null ? '' : percent(confidence)}</td></tr>`,
   )
   return html`<details class="said"><summary>${describedBy(frame)}</summary>
-${
-  rows.length > 0 &&
-  html`<div class="scroll" tabindex="0" role="region" aria-label="Who said so"><table>
-<thead><tr><th scope="col">Value</th><th scope="col">Source</th><th scope="col">Confidence</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`
-}
+${rows.length > 0 && table(['Value', 'Source', 'Confidence'], rows, 'Who said so')}
 <p class="hint"><a href="/api/frames/${frame.id}?provenance=1">All data as JSON</a></p></details>`
 }
 
@@ -269,7 +264,7 @@ interface FrameActions {
 function frameActions({ frame, similar }: FrameData, { publicUrl, person }: FrameActions): Html {
   const address = `${publicUrl}/frames/${frame.id}`
   const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replaceAll(':', '-')}.webp`
-  return html`<div class="actions-row">
+  return html`<div class="row apart actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>
 <a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>

@@ -61,6 +61,24 @@ export function formToken({ form }: { form: string }): Html {
   return hidden('form', form)
 }
 
+/** Where nothing is yet: what will be there, and how to begin. `live`: a script looks again. */
+export function emptyState(title: string, how: Value, { more, live }: { more?: Html; live?: boolean } = {}): Html {
+  return html`<div class="empty"${live && trusted(' data-live')}><h2>${title}</h2><p>${how}</p>${more}</div>`
+}
+
+/** A table that scrolls where it is wider than the page; `label`: by keys too. `rows`: its `<tr>`s. */
+export function table(heads: readonly (string | Html)[], rows: readonly Html[], label?: string): Html {
+  const scrolled = label !== undefined && html` tabindex="0" role="region" aria-label="${label}"`
+  const head = heads.map((one) => html`<th scope="col">${one}</th>`)
+  return html`<div class="scroll"${scrolled}><table>${head.length > 0 && html`<thead><tr>${head}</tr></thead>`}
+<tbody>${rows}</tbody></table></div>`
+}
+
+/** Facts by their names. */
+export function facts(all: readonly (false | readonly [name: string, told: Value])[]): Html {
+  return html`<dl>${all.map((one) => one && html`<div><dt>${one[0]}</dt><dd>${one[1]}</dd></div>`)}</dl>`
+}
+
 /** The choices of a menu. */
 export function options(
   choices: readonly (readonly [value: string | number, label: string])[],
@@ -74,7 +92,7 @@ export function options(
 /** Steps through a list by the addresses of its first and its next page, where this is not the first or the last. */
 export function listPages({ first, next }: { first?: string | false; next: string | null }): Html | false {
   if (!first && next === null) return false
-  return html`<nav class="pager" aria-label="Pages">
+  return html`<nav class="row pager" aria-label="Pages">
   ${first && html`<a class="button" href="${first}">First page</a>`}
   ${next !== null && html`<a class="button" rel="next" href="${next}">Next →</a>`}
 </nav>`
@@ -83,7 +101,7 @@ export function listPages({ first, next }: { first?: string | false; next: strin
 /** Steps through numbered pages. */
 export function numberedPages(page: number, last: number, at: (page: number) => string): Html | false {
   if (last <= 1) return false
-  return html`<nav class="pager" aria-label="Pages">
+  return html`<nav class="row pager" aria-label="Pages">
   ${page > 1 && html`<a class="button" rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
   <span>Page ${thousands(page)} of ${thousands(last)}</span>
   ${page < last && html`<a class="button" rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}

@@ -5,7 +5,7 @@ import { MEMBER_SCOPES, OPERATOR_SCOPES, type Scope } from '../library/accounts/
 import { DEAD_KEY_DAYS, isLive, type KeyRecord, MAX_KEYS } from '../library/accounts/keys.ts'
 import { clientConfigurations, curlLine, foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
-import { formToken, type Html, html, options, utcTime } from './html.ts'
+import { capitalized, facts, formToken, type Html, html, options, table, thousands, utcTime } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
 
 export const SCOPE_TEXT: Record<Scope, string> = {
@@ -19,6 +19,8 @@ export const SCOPE_TEXT: Record<Scope, string> = {
   'webhooks:write': 'register receivers of events, see what was sent to them',
   'events:read': 'read the event log',
 }
+
+const told = (scopes: readonly Scope[]) => `May ${scopes.map((scope) => SCOPE_TEXT[scope]).join('; ')}.`
 
 /** What one request adds to the page. */
 export interface KeysView {
@@ -115,16 +117,16 @@ function connectedApps({ grants, visitor }: KeysData): Html {
 
 function appCard({ id, clientName, returnsTo, scopes, createdAt, lastUsedAt }: Grant, visitor: Visitor): Html {
   return html`<li class="card key" aria-labelledby="app-${id}">
-  <div class="key-head"><h3 id="app-${id}">${clientName}</h3></div>
-  <p class="mono">${returnsTo}</p>
-  <p class="chips">${scopes.map((scope) => html`<span class="chip">${scope}</span> `)}</p>
-  <dl>
-    <div><dt>Connected</dt><dd>${utcTime(createdAt)}</dd></div>
-    <div><dt>Last used</dt><dd>${lastUsedAt ? utcTime(lastUsedAt) : 'never'}</dd></div>
-  </dl>
-  <div class="actions"><details>
+  <div class="row key-head"><h3 id="app-${id}">${clientName}</h3></div>
+  <p class="hint mono">${returnsTo}</p>
+  <p>${told(scopes)}</p>
+  ${facts([
+    ['Connected', utcTime(createdAt)],
+    ['Last used', lastUsedAt ? utcTime(lastUsedAt) : 'never'],
+  ])}
+  <div class="row actions"><details>
     <summary class="danger-text">Disconnect<span class="visually-hidden"> ${clientName}</span></summary>
-    <form method="post" action="/web/apps/${id}/revoke">
+    <form class="row" method="post" action="/web/apps/${id}/revoke">
       ${formToken(visitor)}
       <p class="consequence">The app is refused from its next request. It can ask you again.</p>
       <button class="danger">Disconnect now</button>
@@ -142,7 +144,7 @@ function deadKeys(
     <summary>Revoked and expired${count}</summary>
     <p class="hint">The last one first. They are kept for ${DEAD_KEY_DAYS} days.</p>
     <ul class="keys">${keys.map((key) => keyCard(key, { visitor }))}</ul>
-    <p class="actions">${isPaged && html`<a href="/keys#ended">First page</a>`}
+    <p class="row actions">${isPaged && html`<a href="/keys#ended">First page</a>`}
       ${next !== null && html`<a rel="next" href="/keys?ended=${next}#ended">Next page</a>`}</p>
   </details>`
 }
@@ -185,23 +187,20 @@ function scopeBoxes(scopes: readonly Scope[], checked: readonly string[]): Html 
   return html`<div class="boxes">${scopes.map(
     (scope) => html`<label class="box">
         <input type="checkbox" name="scope" value="${scope}"${checked.includes(scope) && html` checked`}>
-        <span><code>${scope}</code> <span class="hint">${SCOPE_TEXT[scope]}</span></span>
+        <span>${capitalized(SCOPE_TEXT[scope])}</span>
       </label>`,
   )}</div>`
 }
 
 function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
   const { plan } = visitor.account
+  const row = (who: 'anonymous' | 'free' | 'pro') =>
+    html`<tr><th scope="row">${
+      who === 'anonymous' ? 'No key, per address' : `Account on ${who}${plan === who ? ' (yours)' : ''}`
+    }</th><td>${thousands(pointsOf(who))}</td></tr>`
   return html`<section aria-labelledby="limits-heading">
   <h2 id="limits-heading">Limits</h2>
-  <div class="scroll" tabindex="0" role="region" aria-labelledby="limits-heading"><table>
-    <thead><tr><th scope="col">Who</th><th scope="col">Points per minute</th></tr></thead>
-    <tbody>
-      <tr><th scope="row">No key, per address</th><td>${number(pointsOf('anonymous'))}</td></tr>
-      <tr><th scope="row">Account on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
-      <tr><th scope="row">Account on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
-    </tbody>
-  </table></div>
+  ${table(['Who', 'Points per minute'], (['anonymous', 'free', 'pro'] as const).map(row), 'Limits')}
   <p class="hint">A read costs ${PRICES.read} point, a search ${PRICES.search}, a write ${PRICES.write}, heavy work
     ${PRICES.heavy}: exports, uploads, figures.
     All keys of an account share its budget, over HTTP, MCP and pages.</p>
@@ -212,7 +211,7 @@ function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
 function meter({ limit, remaining }: Usage): Html {
   const used = limit - remaining
   return html`<p>This minute: <meter min="0" max="${limit}" value="${used}"
-    aria-label="Points used this minute"></meter> ${number(used)} of ${number(limit)} points</p>`
+    aria-label="Points used this minute"></meter> ${thousands(used)} of ${thousands(limit)} points</p>`
 }
 
 function accountSection({ visitor, error }: KeysData): Html {
@@ -220,7 +219,7 @@ function accountSection({ visitor, error }: KeysData): Html {
   return html`<section aria-labelledby="account-heading">
   <h2 id="account-heading">Account</h2>
   <p>${email} · ${role} · ${plan} plan</p>
-  <div class="actions">
+  <div class="row actions">
     <form method="post" action="/web/sign-out-everywhere">
       ${formToken(visitor)}
       <button>Sign out everywhere</button>
@@ -261,14 +260,14 @@ const SOON_MS = 7 * 86_400_000
 function keyCard(key: KeyRecord, { visitor, fresh = false }: { visitor: Visitor; fresh?: boolean }): Html {
   const id = `key-${key.id}`
   return html`<li class="card key${fresh && ' fresh'}" aria-labelledby="${id}">
-  <div class="key-head"><h3 id="${id}">${key.name}</h3>${badge(key)}</div>
-  <p class="mono">flk_live_…${key.hint}</p>
-  <p class="chips">${key.scopes.map((scope) => html`<span class="chip">${scope}</span> `)}</p>
-  <dl>
-    <div><dt>Created</dt><dd>${utcTime(key.createdAt)}</dd></div>
-    <div><dt>Last used</dt><dd>${key.lastUsedAt ? utcTime(key.lastUsedAt) : 'never'}</dd></div>
-    <div><dt>Expires</dt><dd>${key.expiresAt ? utcTime(key.expiresAt) : 'never'}</dd></div>
-  </dl>
+  <div class="row key-head"><h3 id="${id}">${key.name}</h3>${badge(key)}</div>
+  <p class="hint mono">flk_live_…${key.hint}</p>
+  <p>${told(key.scopes)}</p>
+  ${facts([
+    ['Created', utcTime(key.createdAt)],
+    ['Last used', key.lastUsedAt ? utcTime(key.lastUsedAt) : 'never'],
+    ['Expires', key.expiresAt ? utcTime(key.expiresAt) : 'never'],
+  ])}
   ${isLive(key) && actions(key, visitor)}
 </li>`
 }
@@ -276,20 +275,20 @@ function keyCard(key: KeyRecord, { visitor, fresh = false }: { visitor: Visitor;
 function badge(key: KeyRecord): Html {
   const now = new Date()
   if (key.revokedAt && key.revokedAt <= now)
-    return html`<span class="badge off">${key.replacedBy ? 'replaced' : 'revoked'}</span>`
-  if (key.expiresAt && key.expiresAt <= now) return html`<span class="badge off">expired</span>`
+    return html`<span class="badge">${key.replacedBy ? 'replaced' : 'revoked'}</span>`
+  if (key.expiresAt && key.expiresAt <= now) return html`<span class="badge">expired</span>`
   if (key.revokedAt) return html`<span class="badge soon">replaced, stops ${utcTime(key.revokedAt)}</span>`
   if (key.expiresAt && key.expiresAt.getTime() - now.getTime() < SOON_MS)
     return html`<span class="badge soon">expires soon</span>`
-  return html`<span class="badge on">active</span>`
+  return html`<span class="badge ready">active</span>`
 }
 
 function actions(key: KeyRecord, visitor: Visitor): Html {
-  return html`<div class="actions">
+  return html`<div class="row actions">
     ${!key.replacedBy && rotateForm(key, visitor)}
-    <details>
+    <details name="act-${key.id}">
       <summary class="danger-text">Revoke<span class="visually-hidden"> ${key.name}</span></summary>
-      <form method="post" action="/web/keys/${key.id}/revoke">
+      <form class="row" method="post" action="/web/keys/${key.id}/revoke">
         ${formToken(visitor)}
         <p class="consequence">Programs with this key are refused from their next request. This cannot be undone.</p>
         <button class="danger">Revoke now</button>
@@ -299,17 +298,13 @@ function actions(key: KeyRecord, visitor: Visitor): Html {
 }
 
 function rotateForm(key: KeyRecord, visitor: Visitor): Html {
-  return html`<details>
+  return html`<details name="act-${key.id}">
       <summary>Rotate<span class="visually-hidden"> ${key.name}</span></summary>
-      <form method="post" action="/web/keys/${key.id}/rotate">
+      <form class="row" method="post" action="/web/keys/${key.id}/rotate">
         ${formToken(visitor)}
         <label for="grace-${key.id}">The old key stops</label>
         <select id="grace-${key.id}" name="grace">${options(GRACES, 24)}</select>
         <button>Create its replacement</button>
       </form>
     </details>`
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en')
 }

@@ -1,6 +1,6 @@
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { html } from './html.ts'
+import { html, table } from './html.ts'
 import type { PageDeps } from './page-deps.ts'
 
 /** `/privacy`: what the service keeps about a person. The table is that of docs/operations.md, Personal data. */
@@ -31,8 +31,10 @@ const KEPT = [
 const BODY = html`<h1>Privacy</h1>
 <p class="lead">What this service keeps about you, and for how long. Only apps that you let in get any of it,
   and programs of its operator.</p>
-<div class="scroll"><table><thead><tr><th scope="col">What</th><th scope="col">How long</th></tr></thead>
-<tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
+${table(
+  ['What', 'How long'],
+  KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`),
+)}
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
   of others. Play on a film’s page loads YouTube or Vimeo, who then see your network address.</p>

@@ -83,7 +83,7 @@ ${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro
   html`<form method="post" action="/web/boards/copy">${hidden('shared', token)}
 <button class="primary">Save to my boards</button></form>`
 }</header>
-${itemCount === 0 && html`<p class="empty">Nothing is pinned here yet.</p>`}
+${itemCount === 0 && html`<p class="empty">No frame is here yet.</p>`}
 <div class="wall pins" data-first="${(page - 1) * BOARD_PAGE}" data-total="${itemCount}">
 <ol class="sheet">${cards}</ol></div>
 ${numberedPages(page, Math.ceil(itemCount / BOARD_PAGE), (n) => `?page=${n}`)}`

@@ -97,7 +97,8 @@ ${curves(film, length)}
 ${shares(film)}
 ${shotTable(build)}
 ${standings(film)}
-<section><h2>Take the shots along</h2><ul class="facts">${exportList(`/api/videos/${video.id}/timeline`)}</ul></section>
+<section><h2>Take the shots along</h2>
+<ul class="row tight facts">${exportList(`/api/videos/${video.id}/timeline`)}</ul></section>
 </details>`
 }
 
@@ -145,7 +146,7 @@ function techniquesUsed(frames: readonly FrameDocument[], vocabulary: readonly T
     .filter(({ slug }) => uses.has(slug))
     .sort((one, other) => uses.get(other.slug)!.length - uses.get(one.slug)!.length)
   if (used.length === 0) return false
-  return html`<section><h2>Techniques</h2><ul class="facts">${used.map(
+  return html`<section><h2>Techniques</h2><ul class="row tight facts">${used.map(
     ({ slug, name, description }) =>
       html`<li><a href="/techniques/${slug}" title="${description}">${capitalized(name)} <span class="hint">${
         uses.get(slug)!.length

@@ -83,7 +83,7 @@ const FRONT: readonly CountedName[] = ['subject', 'technique']
 const MORE = [...new Set<CountedName>(['author', ...COUNTED])].filter((name) => !FRONT.includes(name))
 
 export function filterMenus(data: FiltersData): Html {
-  return html`<div class="filters" id="filters" role="group" aria-label="Filters">
+  return html`<div class="row tight filters" id="filters" role="group" aria-label="Filters">
 ${FRONT.map((name) => attributeMenu(data, name))}${colorMenu(data)}${moreMenu(data)}${viewMenu(data)}
 </div>`
 }
@@ -102,7 +102,7 @@ function moreMenu(data: FiltersData): Html | false {
 
 function pickList(name: CountedName, picks: readonly Html[]): Html {
   const all = ALL_VALUES[name]
-  return html`<ul class="pick-list">${picks}</ul>${all && html`<p><a href="${all.href}">${all.label}</a></p>`}`
+  return html`<ul class="row tight">${picks}</ul>${all && html`<p><a href="${all.href}">${all.label}</a></p>`}`
 }
 
 /** A part that folds out. `name` makes the browser close the others. */
@@ -170,7 +170,7 @@ function colorMenu({ values, colors }: FiltersData): Html | false {
     return html`<li><a class="swatch" id="pick-color-${color.slice(1)}" aria-label="Near ${color}" title="${color}"
 href="${wallUrl(toggled(values, 'color', color))}"${on}>${swatch(color, 36, 36)}</a></li>`
   })
-  const other = html`<form class="wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
+  const other = html`<form class="row wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
 <label for="any-color">Another colour</label><input id="any-color" type="color" name="color" value="${
     chosen[0] ?? '#f2aa4c'
   }"><button>Find</button></form>`
@@ -195,10 +195,10 @@ function viewMenu({ values, total }: FiltersData): Html {
     'view',
     'View',
     changed,
-    html`<h2>Order</h2><ul class="pick-list">${sorts.map(([sort, label]) =>
+    html`<h2>Order</h2><ul class="row tight">${sorts.map(([sort, label]) =>
       link(sort, label, sort === implied ? omit(values, 'sort') : { ...values, sort }, sort === current),
     )}</ul>
-<h2>Look-alikes</h2><ul class="pick-list">
+<h2>Look-alikes</h2><ul class="row tight">
 ${link('alike', 'Together', omit(values, 'variety'), variety === undefined)}
 ${link('all', 'Each by itself', { ...values, variety: 'off' }, variety === 'off')}</ul>
 <fieldset class="look needs-script"><legend>Size</legend>${SIZES}</fieldset>
@@ -214,7 +214,7 @@ const SIZES = ['small', 'medium', 'large'].map(
 function jump(values: WallValues, total: number): Html | false {
   const pages = Math.ceil(total / PAGE_SIZE)
   if (pages < 2) return false
-  return html`<form class="wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
+  return html`<form class="row wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
 <label for="jump">Page</label><input id="jump" name="page" type="number" min="1" max="${pages}"
 value="${values.page ?? 1}" required> of ${thousands(pages)} <button>Go</button></form>`
 }
@@ -235,12 +235,12 @@ export function chosenFilters({ values, frames, vocabulary }: FiltersData): Html
       const page = PAGES[name]
       const word = page ? html`<a href="${page}${encodeURIComponent(value)}">${shown}</a>` : html`<span>${shown}</span>`
       const not = name.startsWith('not_') && 'not '
-      return html`<li class="chosen">${not}${word}<a href="${wallUrl(toggled(values, name, value))}"><span
+      return html`<li class="choice chosen">${not}${word}<a href="${wallUrl(toggled(values, name, value))}"><span
 class="visually-hidden">Without ${not}${label}</span><span aria-hidden="true">×</span></a></li>`
     })
   })
   const clear = chips.length > 1 && html`<li><a href="${wallUrl(values.q ? { q: values.q } : {})}">Clear all</a></li>`
-  return html`<ul class="also" id="chosen">${chips}${clear}</ul>`
+  return html`<ul class="row also" id="chosen">${chips}${clear}</ul>`
 }
 
 /** Where what a filter names has a page of its own. */

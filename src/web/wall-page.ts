@@ -11,7 +11,7 @@ import { sourceKeyOf } from '../video/source/source.ts'
 import { MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
 import { toOklab } from '../vocabulary.ts'
 import { alikeGrid, frameCard } from './frame-card.ts'
-import { capitalized, counted, type Html, html, numberedPages } from './html.ts'
+import { capitalized, counted, emptyState, type Html, html, numberedPages } from './html.ts'
 import type { Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 import {
@@ -160,7 +160,7 @@ function wallPage(data: WallData): Html {
 ${filterMenus(filters)}
 </div>
 ${chosenFilters(filters)}
-<div class="about-wall">${underWayLine(data)}</div>
+<div class="row about-wall">${underWayLine(data)}</div>
 ${namedLine(named)}
 <div id="reading">${
     found.readAs && total > 0 && readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
@@ -203,26 +203,27 @@ function emptyWall(data: WallData): Html {
   const { values, underWay, viewer } = data
   if (isNarrowed(values) || (values.page ?? 1) > 1) return nothingFound(data)
   if (underWay.videos > 0)
-    return html`<div class="empty" data-live><h2>The first frames are on their way</h2>
-<p>${counted(underWay.videos, 'video')} ${underWay.videos === 1 ? 'is' : 'are'} being read.
+    return emptyState(
+      'The first frames are on their way',
+      html`${counted(underWay.videos, 'video')} ${underWay.videos === 1 ? 'is' : 'are'} being read.
 ${underWay.frames > 0 && `${underWay.described} of ${counted(underWay.frames, 'frame')} described so far.`}
-This page shows them as soon as a video is ready, usually within a minute.</p></div>`
+This page shows them as soon as a video is ready, usually within a minute.`,
+      { live: true },
+    )
   const how =
     viewer === 'operator'
       ? html`Add a video: paste an address or drop a file in the <a href="/operator">operator console</a>, or type:`
       : html`Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one, or types:`
-  return html`<div class="empty"><h2>The library is empty</h2>
-<p>${how}</p>
-<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
+  const more = html`<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p>`
+  return emptyState('The library is empty', how, { more })
 }
 
 function nothingFound({ values, found, vocabulary }: WallData): Html {
   const ways = (found.loosened ?? []).flatMap((one) => loosenedLink(values, one))
-  return html`<div class="empty"><h2>No frames match</h2>
-<p>${whatToTry(values)}</p>
-${ways.length > 0 && html`<ul class="ways">${ways}</ul>`}
+  const more = html`${ways.length > 0 && html`<ul class="row loose">${ways}</ul>`}
 ${techniquesToTry(vocabulary)}
-<p><a class="button" href="/">Show all frames</a></p></div>`
+<p><a class="button" href="/">Show all frames</a></p>`
+  return emptyState('No frames match', whatToTry(values), { more })
 }
 
 function whatToTry(values: WallValues): string {
@@ -239,7 +240,7 @@ function techniquesToTry(vocabulary: readonly TechniqueDocument[]): Html | false
     return html`<li><a class="choice" href="${href}">${capitalized(name)}
 <span class="n">${frame_count}</span></a></li>`
   })
-  return picks.length > 0 && html`<p>Or begin with what many frames show:</p><ul class="pick-list ways">${picks}</ul>`
+  return picks.length > 0 && html`<p>Or begin with what many frames show:</p><ul class="row tight ways">${picks}</ul>`
 }
 
 function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html | [] {

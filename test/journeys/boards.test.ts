@@ -271,7 +271,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.locator('#toast').getByRole('button', { name: 'Undo' }).click()
     await expect.poll(async () => (await order())[0]).toBe(first)
     await page.goto(url('/boards'))
-    expect(await page.locator('.boards .name').first().textContent()).toBe('Saved')
+    expect(await page.locator('.tiles .label').first().textContent()).toBe('Saved')
     const { boards } = await (await fetch(url('/api/boards'), { headers: await bearer() })).json()
     expect(boards.map(({ name }: { name: string }) => name)).toEqual([EVIL])
   })

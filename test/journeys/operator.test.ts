@@ -40,7 +40,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   const goto = (path: string) => page.goto(service.config.publicUrl + path)
   const row = (title: string) => page.locator('tr[data-video]', { hasText: title })
-  const still = (title: string) => row(title).locator('.still img')
+  const still = (title: string) => row(title).locator('img.still')
 
   test('adds three clips, one twice and one broken, and watches them without a reload', async () => {
     await goto('/operator')

@@ -112,7 +112,7 @@ export function toggleSave(id) {
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
-  const parts = `<div id="choices"></div><form class="wall-form" action="/web/pins" novalidate>
+  const parts = `<div id="choices"></div><form class="row wall-form" action="/web/pins" novalidate>
 <label for="new-board">New board</label>
 <input id="new-board" name="name" required maxlength="120"><button class="primary">Create</button></form>`
   dialog.insertAdjacentHTML('beforeend', parts)

@@ -279,7 +279,7 @@ export async function copy(text, what) {
 }
 
 on('click', '[data-copies]', (_event, button) => {
-  const menu = button.closest('details')
+  const menu = button.closest('details.fold')
   menu?.removeAttribute('open')
   menu?.querySelector('summary')?.focus()
   void copy(String(button.dataset.text ?? button.previousElementSibling?.textContent), String(button.dataset.copies))

@@ -68,6 +68,7 @@ function showBar() {
   if (picked.size === 0) return
   const bar = document.createElement('div')
   bar.id = 'selection'
+  bar.className = 'row'
   bar.setAttribute('role', 'group')
   bar.setAttribute('aria-label', 'Selected frames')
   bar.append(`${picked.size} selected`)

@@ -16,12 +16,12 @@ input.addEventListener('change', () => {
 })
 on('dragover', '.dropzone', (event, drop) => {
   event.preventDefault()
-  drop.classList.add('over')
+  drop.classList.add('dropping')
 })
-on('dragleave', '.dropzone', (_event, drop) => drop.classList.remove('over'))
+on('dragleave', '.dropzone', (_event, drop) => drop.classList.remove('dropping'))
 on('drop', '.dropzone', (/** @type {DragEvent} */ event, drop) => {
   event.preventDefault()
-  drop.classList.remove('over')
+  drop.classList.remove('dropping')
   addFiles(event.dataTransfer?.files)
 })
 
@@ -36,6 +36,7 @@ function addFiles(files) {
   else if (title) title.value = ''
   for (const file of files ?? []) {
     const item = document.createElement('li')
+    item.className = 'row loose'
     list.append(item)
     addInTurn(file, fields, item)
   }
@@ -69,7 +70,6 @@ function show(item, filename) {
   state.className = 'hint'
   state.textContent = 'waits'
   const stop = new AbortController()
-  item.className = ''
   item.replaceChildren(
     name,
     bar,
@@ -95,7 +95,7 @@ function show(item, filename) {
     /** @param {string} text @param {() => void} [again] where that may help */
     fail(text, again) {
       announce(`${filename}: ${text}`)
-      item.className = 'failed'
+      state.className = 'error'
       state.textContent = text
       item.replaceChildren(name, state, ...(again ? [buttonFor('Retry', filename, again)] : []))
     },

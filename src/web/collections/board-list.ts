@@ -1,8 +1,8 @@
 import { type BoardChoice, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import type { toBoards } from '../../views/collections.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, listPages } from '../html.ts'
-import { emptyState, planNotice, undoForm } from './parts.ts'
+import { counted, emptyState, formToken, type Html, hidden, html, listPages } from '../html.ts'
+import { planNotice, TO_WALL, undoForm } from './parts.ts'
 
 /** Boards to open, and boards to put frames on. What is saved is the first of both. */
 
@@ -31,12 +31,12 @@ export function boardsPage({ visitor, saved, boards, after, next, deleted }: Boa
   return html`<header class="entity"><h1>Boards</h1></header>
 ${deleted !== undefined && undoForm(visitor, { action: `/web/boards/${deleted}/delete/undo`, fields: {} })}
 ${planNotice(visitor)}
-<form class="inline" method="post" action="/web/boards">${formToken(visitor)}
+<form class="row apart" method="post" action="/web/boards">${formToken(visitor)}
   <label for="name">New board</label>
   <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
   <button class="primary">Create</button>
 </form>
-<ul class="boards">
+<ul class="tiles">
 ${saved && boardCard({ href: '/saves', name: 'Saved', hint: counted(saved.item_count, 'frame'), ...saved })}
 ${boards.map(({ id, shared_at, ...board }) => {
   const hint = `${counted(board.item_count, 'frame')}${shared_at === null ? '' : ', shared'}`
@@ -50,6 +50,7 @@ const NO_BOARDS = emptyState(
   'Your boards will be here',
   html`A board keeps frames in your order, each with a note. Name one above, or open a frame on the wall and
   press <kbd>b</kbd> or <b>Board</b>.`,
+  { more: TO_WALL },
 )
 
 interface CardData extends Pick<SavedBoard, 'cover_urls'> {
@@ -61,7 +62,7 @@ interface CardData extends Pick<SavedBoard, 'cover_urls'> {
 function boardCard({ href, name, hint, cover_urls }: CardData): Html {
   return html`<li><a href="${href}">
   <span class="covers">${cover_urls.map(cover)}</span>
-  <span class="name">${name}</span>
+  <span class="label">${name}</span>
   <span class="hint">${hint}</span>
 </a></li>`
 }

@@ -3,8 +3,8 @@ import { MAX_NOTE } from '../../library/collections/pins.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { altOf, frameCard } from '../frame-card.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, numberedPages, trusted } from '../html.ts'
-import { emptyState, exportLinks, menu, planNotice } from './parts.ts'
+import { counted, emptyState, formToken, type Html, hidden, html, numberedPages, trusted } from '../html.ts'
+import { exportLinks, menu, planNotice, TO_WALL } from './parts.ts'
 
 /** A frame of a board. */
 export interface ShownPin {
@@ -48,7 +48,7 @@ export function boardPage(data: BoardData): Html {
 ${planNotice(visitor)}
 <p class="lead" id="lead">${counted(total, 'frame')}${board ? madeOn(board) : ', newest first'}.</p>
 ${board?.description && html`<p class="note">${board.description}</p>`}</header>
-<div class="tools">${board ? boardTools(data, board) : total > 0 && exportLinks('/saves/export')}</div>
+<div class="row apart tools">${board ? boardTools(data, board) : total > 0 && exportLinks('/saves/export')}</div>
 <div id="board" data-first="${first}" data-total="${total}" ${about}>
 ${total === 0 && (board ? emptyBoard(visitor) : NO_SAVES)}
 ${selectionForm(data)}
@@ -66,7 +66,8 @@ function madeOn({ createdAt, sharedAt }: Board): Html {
 
 /** What is done with the selected frames. With script a bar does the same. */
 function selectionForm({ visitor, board, page, arranging }: BoardData): Html {
-  return html`<form id="picked" method="post" class="bulk"${!board && trusted(' data-saves')}>${formToken(visitor)}
+  return html`<form id="picked" method="post" class="row apart bulk"${!board && trusted(' data-saves')}>
+  ${formToken(visitor)}
   ${board && hidden('board', board.id)}${arranging && hidden('arrange', '1')}${pagePart(page)}
   <span>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Put on a board</button>
@@ -101,13 +102,15 @@ export function boardPath(
 function emptyBoard({ account }: Visitor): Html {
   const add = html`Press <b>Add frames</b> above, or open a frame on the wall and press <kbd>b</kbd> or <b>Board</b>.
   Then arrange them here, and share the link.`
-  return emptyState('The frames of this board will be here', account.plan === 'pro' ? add : html`None was added yet.`)
+  const how = account.plan === 'pro' ? add : 'None was added yet.'
+  return emptyState('The frames of this board will be here', how, { more: TO_WALL })
 }
 
 const NO_SAVES = emptyState(
   'What you save will be here',
   html`The newest comes first. Open a frame on the wall and press <kbd>s</kbd> or <b>Save</b>; a long press or
   <kbd>x</kbd> selects several.`,
+  { more: TO_WALL },
 )
 
 /** The buttons that move a frame. They send the form of the selection. `place`: from 0. */
@@ -118,7 +121,7 @@ function moves(frame: ShownFrame, board: Board, { place, total }: { place: numbe
     formaction="/web/boards/${board.id}/move" name="move" value="${frame.id}:${Math.min(Math.max(to, 0), last)}"
     id="${key}-${frame.id}" aria-label="${label}: ${what}"
     ${(to < 0 || to > last || to === place) && trusted(' aria-disabled="true"')} title="${label}">${sign}</button>`
-  return html`<div class="moves" role="group" aria-label="Place ${place + 1} of ${total}">
+  return html`<div class="row tight moves" role="group" aria-label="Place ${place + 1} of ${total}">
   ${move(0, '⇤', 'Move to the start', 'start')}
   ${move(place - 1, '←', 'Move earlier', 'earlier')}
   <span class="place" aria-hidden="true">${place + 1}</span>
@@ -157,7 +160,7 @@ ${deleteMenu(visitor, board, total)}`
 
 /** Finds frames for the board. Without script the search leads to the wall. */
 function addMenu(): Html {
-  const panel = html`<form class="wall-form" role="search" action="/">
+  const panel = html`<form class="row wall-form" role="search" action="/">
   <label for="add-search">Search the library</label>
   <input id="add-search" type="search" name="q" maxlength="300" required autocomplete="off">
   <button class="primary">Search</button></form>
@@ -176,7 +179,7 @@ function shareMenu({ visitor, link, showLink = false }: BoardData, { id, sharedA
     'Share',
     html`${link && html`<p class="copy-text" id="share-link">${link}</p>`}
   <p class="hint">Everyone with the link sees the board. ${isShared && 'A new link ends this one.'}</p>
-  <div class="tools">
+  <div class="row tools">
   ${link && copy}
   ${
     isShared &&

@@ -30,14 +30,7 @@ export function undoForm(visitor: Visitor, { action, fields }: Undo): Html {
   ${kept}Removed. <button class="quiet">Undo</button></form>`
 }
 
-/** Where nothing is yet: what will be there, and how to begin. */
-export function emptyState(title: string, how: Html): Html {
-  return html`<div class="empty begin">
-<span class="ghosts" aria-hidden="true"><span></span><span></span><span></span></span>
-<h2>${title}</h2>
-<p>${how}</p>
-<p><a class="button" href="/">To the wall</a></p></div>`
-}
+export const TO_WALL = html`<p><a class="button" href="/">To the wall</a></p>`
 
 export function planNotice({ account }: Visitor): Html | false {
   return (

@@ -130,18 +130,18 @@ function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
 ${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
-<form class="inline" method="post" action="/web/accounts/invite">${formToken(visitor)}
+<form class="row apart" method="post" action="/web/accounts/invite">${formToken(visitor)}
 <label for="invite">Invite</label>
 <input id="invite" name="email" type="email" required autocomplete="off" placeholder="ann@example.org">
 <button class="primary">Invite</button></form>
-<form class="inline" action="/operator/accounts" role="search"><label for="q">E-mail</label>
+<form class="row apart" action="/operator/accounts" role="search"><label for="q">E-mail</label>
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
 <th scope="col">Has</th><th scope="col">Access</th></tr></thead>
 <tbody>${accounts.map((account) => accountRow(visitor, account, link(page)))}</tbody></table>
 ${numberedPages(page, Math.ceil(total / PAGE), link)}
-<form class="inline" method="post" action="/web/shares/end">${formToken(visitor)}
+<form class="row apart" method="post" action="/web/shares/end">${formToken(visitor)}
 <label for="link">Share link</label>
 <input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End this link</button></form>`
 }
@@ -151,7 +151,7 @@ function accountRow(visitor: Visitor, account: AccountOverview, here: string): H
   const { id, email, role, plan, created_at, disabled_at, keys, last_used_at, saves, boards } = account
   return html`<tr${disabled_at !== null && trusted(' class="gone"')}>
 <th scope="row">${email}<span class="hint">${role} · since ${ago(created_at)}</span></th>
-<td><form class="row-buttons" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
+<td><form class="row tight" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
 ${hidden('back', here)}
 <select name="plan" aria-label="Plan of ${email}">${options(
     PLANS.map((one) => [one, one]),

@@ -5,7 +5,7 @@ import { NewDetails } from '../../library/videos/details.ts'
 import { submitUpload } from '../../library/videos/submit.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html } from '../html.ts'
+import { counted, formToken, type Html, hidden, html, table } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { DetailFields, detailFields } from './video-details.ts'
 
@@ -47,10 +47,10 @@ ${
   <button class="primary">Queue ${counted(fresh.length, 'video')}</button>
 </form>`
 }
-<div class="scroll"><table>
-<thead><tr><th scope="col">Link</th><th scope="col">What happens</th></tr></thead>
-<tbody>${checked.map((one) => html`<tr><td class="address">${one.given}</td><td>${outcomeOf(one)}</td></tr>`)}</tbody>
-</table></div>
+${table(
+  ['Link', 'What happens'],
+  checked.map((one) => html`<tr><td class="address">${one.given}</td><td>${outcomeOf(one)}</td></tr>`),
+)}
 <p><a href="/operator">Back to the videos</a></p>`
 }
 

@@ -2,8 +2,8 @@ import { span } from '../../clean-text.ts'
 import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
-import { altOf, thumb } from '../frame-card.ts'
-import { capitalized, counted, type Html, html, thousands, trusted, valueLabel } from '../html.ts'
+import { altOf, smallThumb } from '../frame-card.ts'
+import { capitalized, counted, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
 import { ago, dollars, operatorHead } from './parts.ts'
 
 /** Figures by day. */
@@ -110,8 +110,8 @@ function rangeForm({ from, to }: AnalyticsFigures): Html {
     const here = to === today && days === length && trusted(' aria-current="page"')
     return html`<a href="/operator/analytics?from=${start}"${here}>${length === 365 ? 'Year' : `${length} days`}</a>`
   })
-  return html`<nav class="lists" aria-label="Range">${ranges}</nav>
-<form class="inline" action="/operator/analytics"><label>From <input type="date" name="from" value="${from}"
+  return html`<nav class="row loose lists" aria-label="Range">${ranges}</nav>
+<form class="row apart" action="/operator/analytics"><label>From <input type="date" name="from" value="${from}"
 required></label> <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form>`
 }
 
@@ -186,16 +186,15 @@ function chartSection(figures: AnalyticsFigures): Html {
   const given = { label: title, unit: '', top, ends: [from, to], told: `${title}, ${from} to ${to}` } as const
   const rows = days.map(({ day, shown }) => html`<tr><th scope="row">${day}</th><td>${shown}</td></tr>`)
   return html`<section id="chart">${plot(given, dayBars(days))}
-<details><summary>The days as a table</summary><table aria-label="${title}"><thead><tr><th scope="col">Day</th><th
-scope="col">${series.label}</th></tr></thead><tbody>${rows}</tbody></table></details></section>`
+<details><summary>The days as a table</summary>${table(['Day', series.label], rows)}</details></section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
   const cards = top.frame.map(({ key, saves, pins }, n) => {
     const frame = frames.get(key ?? '')
     const told = html`<span class="hint">${usesText(saves, pins)}</span>`
-    if (!frame) return html`<li><span class="no-picture"></span><span class="label">No longer here</span>${told}</li>`
-    return html`<li><a href="/frames/${frame.id}">${thumb(frame, { n: n + 6, alt: altOf(frame) })}<span
+    if (!frame) return html`<li><span class="still"></span><span class="label">No longer here</span>${told}</li>`
+    return html`<li><a href="/frames/${frame.id}">${smallThumb(frame, { n: n + 6, alt: altOf(frame) })}<span
 class="label">${frame.author ?? frame.video.title}</span></a>${told}</li>`
   })
   const none = html`<p class="empty">Nobody saved or pinned a frame then.</p>`

@@ -21,7 +21,7 @@ export function operatorHead(tab: OperatorTab, title: string): Html {
       html`<li><a href="${href}"${id === tab && trusted(' aria-current="page"')}>${label}</a></li>`,
   )
   return html`<header class="entity"><h1>${title}</h1>
-<nav class="tabs" aria-label="Operator"><ul>${links}</ul></nav></header>`
+<nav aria-label="Operator"><ul class="row loose lists">${links}</ul></nav></header>`
 }
 
 /** A time as people say it, exact under the pointer. */

@@ -20,7 +20,7 @@ import type { Parameters } from '../../parameters.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
+import { counted, emptyState, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
 
@@ -106,8 +106,10 @@ function keptNotice(kept: number, id: string): Html {
   return html`<p class="notice done" role="status">${what} <a href="/frames/${id}">To the frame</a></p>\n`
 }
 
-const EMPTY = html`<p class="empty">Nothing waits for a look: every frame of the newest videos was reviewed.
-<a href="/operator/review">Begin again</a></p>`
+const EMPTY = emptyState(
+  'Nothing waits for a look',
+  html`Every frame of the newest videos was reviewed. <a href="/operator/review">Begin again</a>`,
+)
 
 /** What is shown of a frame. `proposed`: techniques outside the vocabulary that annotators proposed. */
 async function judgedOf(deps: PageDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>) {
@@ -203,7 +205,7 @@ ${hidden('next', nextPath)}
 ${CHOSEN.filter(isListed).map((name) => choices(data, name, ATTRIBUTES[name].values))}
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
-<div class="tools"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
+<div class="row apart tools"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
 ${!texts && html`<a href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
 ${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
 </form></div>`
@@ -235,7 +237,7 @@ function choices({ row, texts }: ReviewData, name: Annotated, values: readonly s
   const locked = provenance?.source === 'person' && !texts
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
 <legend>${ATTRIBUTES[name].label} ${origin(row, name)}</legend>${was(row, name, texts)}
-<div class="values">${values.map(
+<div class="row tight values">${values.map(
     (one, n) =>
       html`<label class="value"><input type="radio" name="${name}" value="${one}"${
         one === value && trusted(' checked')

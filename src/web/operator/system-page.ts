@@ -1,4 +1,4 @@
-import { megabytes, span } from '../../clean-text.ts'
+import { megabytes, percent, span } from '../../clean-text.ts'
 import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag.ts'
 import { findHeldBack } from '../../events/read.ts'
 import { listOutages } from '../../events/waiting.ts'
@@ -9,7 +9,7 @@ import type { JobCounts } from '../../queue/job-counts.ts'
 import { describeEndpoints } from '../../webhooks/describe.ts'
 import { listEndpoints } from '../../webhooks/endpoints.ts'
 import type { Actions } from '../actions.ts'
-import { counted, type Html, html } from '../html.ts'
+import { counted, facts, type Html, html, table } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { ago, operatorHead } from './parts.ts'
 
@@ -42,21 +42,20 @@ ${webhooksSection(receivers)}
         ? html`Everyone who reaches this address. <code>READS=members</code> asks for a key or a session.`
         : 'Those with a key or a session. Shared boards open to everyone with their link.'
     }</p>
-<h2>Disk</h2><dl>
-<div><dt>Database</dt><dd>${megabytes(bytes)}</dd></div>
-<div><dt>Images and uploads</dt><dd>${
-      room ? html`${megabytes(room.freeBytes)} free of ${megabytes(room.totalBytes)}` : 'in a bucket: no limit is known'
-    }</dd></div></dl></div>`
+<h2>Disk</h2>${facts([
+      ['Database', megabytes(bytes)],
+      ['Images and uploads', room ? `${megabytes(room.freeBytes)} free of ${megabytes(room.totalBytes)}` : IN_BUCKET],
+    ])}</div>`
     return { title: 'System', current: 'operator', wide: true, modules: ['system.js'], body }
   })
 }
 
+const IN_BUCKET = 'in a bucket: no limit is known'
+
 function queuesSection(queues: readonly JobCounts[] | undefined): Html {
   if (!queues)
     return html`<h2>Queues</h2><p class="notice">Redis does not answer. Work continues later; nothing is lost.</p>`
-  return html`<h2>Queues</h2><div class="scroll"><table><thead><tr><th scope="col">Queue</th>
-<th scope="col">Waiting</th><th scope="col">Running</th><th scope="col">Failed</th><th scope="col"></th></tr></thead>
-<tbody>${queues.map(queueRow)}</tbody></table></div>
+  return html`<h2>Queues</h2>${table(['Queue', 'Waiting', 'Running', 'Failed', 'State'], queues.map(queueRow))}
 <p class="hint">A failed job belongs to a video: see the <a href="/operator?show=failed">failed videos</a>.</p>`
 }
 
@@ -70,15 +69,15 @@ function modelSection(status: AnnotatorStatus, errors: VisionErrors, budgetPerDa
   const { present, problem, check, last_24_h: day } = status
   return html`<h2>Description of frames</h2>
 ${problem && html`<p class="notice">${problem.message} (${ago(problem.since)})</p>`}
-<dl><div><dt>Annotator</dt><dd>${present ?? 'no worker has run here yet'}</dd></div>
-<div><dt>Failed calls, 24 hours</dt><dd>${errors.failed}${
-    errors.calls > 0 && ` (${Math.round((errors.failed / errors.calls) * 100)} %)`
-  }</dd></div></dl>
+${facts([
+  ['Annotator', present ?? 'no worker has run here yet'],
+  ['Failed calls, 24 hours', [errors.failed, errors.calls > 0 && ` (${percent(errors.failed / errors.calls)})`]],
+])}
 ${describeProgress(status, budgetPerDay).map((line) => html`<p>${line}</p>`)}
 ${
   check &&
   html`<p class="hint">The model's server, ${ago(check.at)}; <code>frames vision check</code> asks the model too:</p>
-<dl>${check.findings.map(({ what, told, fault }) => html`<div><dt>${what}</dt><dd>${fault ?? told}</dd></div>`)}</dl>`
+${facts(check.findings.map(({ what, told, fault }) => [what, fault ?? told]))}`
 }
 ${
   budgetPerDay !== undefined &&
@@ -92,15 +91,14 @@ ${
   held &&
   html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction since ${ago(held.since)}.</p>`
 }
-<div class="scroll"><table><thead><tr><th scope="col">Reader</th><th scope="col">Behind</th>
-<th scope="col">Last moved</th><th scope="col">Skipped</th></tr></thead><tbody>${lag.map(
-    ({ consumer, unread, seconds, moved_at, dead }) => html`<tr><th scope="row">${consumer}</th>
-<td>${counted(unread, 'event')}${unread === MOST_UNREAD && ' or more'}${
-      unread > 0 &&
-      html`<span class="hint">the
-oldest ${span(seconds)} old</span>`
-    }</td><td>${ago(moved_at)}</td><td>${dead}</td></tr>`,
-  )}</tbody></table></div>`
+${table(['Reader', 'Behind', 'Last moved', 'Skipped'], lag.map(readerRow))}`
+}
+
+function readerRow({ consumer, unread, seconds, moved_at, dead }: ConsumerLag): Html {
+  const oldest = unread > 0 && html` <span class="hint">the oldest ${span(seconds)} old</span>`
+  return html`<tr><th scope="row">${consumer}</th>
+<td>${counted(unread, 'event')}${unread === MOST_UNREAD && ' or more'}${oldest}</td>
+<td>${ago(moved_at)}</td><td>${dead}</td></tr>`
 }
 
 type Receiver = Awaited<ReturnType<typeof describeEndpoints>>[number]
@@ -114,9 +112,7 @@ function webhooksSection(receivers: readonly Receiver[]): Html {
   const states = Map.groupBy(receivers, ({ state }) => state)
   const told = [...states].map(([state, { length }]) => `${length} ${state}`)
   return html`<h2>Webhooks</h2><p class="hint">${told.join(', ')}</p>
-<div class="scroll"><table><thead><tr><th scope="col">Receiver</th><th scope="col">State</th>
-<th scope="col">Waiting</th><th scope="col">Failing</th><th scope="col">Last success</th></tr></thead>
-<tbody>${sorted.map(receiverRow)}</tbody></table></div>`
+${table(['Receiver', 'State', 'Waiting', 'Failing', 'Last success'], sorted.map(receiverRow))}`
 }
 
 function receiverRow(receiver: Receiver): Html {

@@ -33,7 +33,7 @@ ${more > 0 && html`<p class="hint">${counted(more, 'rarer proposal')} more.</p>`
 </section>
 <section aria-labelledby="vocabulary"><h2 id="vocabulary">Vocabulary</h2>
 <details><summary>Add a technique</summary>${textsForm(visitor, '/web/techniques', undefined)}</details>
-<ul class="vocabulary">${used.map((usage) => vocabularyItem(usage, pictures))}</ul>
+<ul class="tiles small">${used.map((usage) => vocabularyItem(usage, pictures))}</ul>
 ${unusedList(unused)}</section>`
 }
 
@@ -45,8 +45,8 @@ ${formToken(visitor)}“${valueLabel(slug)}” is dismissed and not shown again.
 function vocabularyItem({ technique, frames, frameIds }: TechniqueUsage, pictures: Pictures): Html {
   const picture = frameIds[0] === undefined ? undefined : pictures.get(frameIds[0])
   return html`<li><a href="/operator/techniques/${technique.slug}">
-${picture ? html`<img src="${picture.url}" alt="" width="160" height="90" loading="lazy">` : NO_PICTURE}
-<span class="name">${capitalized(technique.name)}</span></a>
+${picture ? html`<img class="still" src="${picture.url}" alt="" width="160" height="90" loading="lazy">` : NO_PICTURE}
+<span class="label">${capitalized(technique.name)}</span></a>
 <span class="hint">${counted(frames, 'frame')}${technique.retiredAt !== null && ', retired'}</span></li>`
 }
 
@@ -54,7 +54,7 @@ ${picture ? html`<img src="${picture.url}" alt="" width="160" height="90" loadin
 function unusedList(usages: readonly TechniqueUsage[]): Html | false {
   if (usages.length === 0) return false
   const sorted = usages.toSorted((a, b) => a.technique.name.localeCompare(b.technique.name))
-  return html`<h3>No frame yet (${sorted.length})</h3><ul class="unused">${sorted.map(
+  return html`<h3>No frame yet (${sorted.length})</h3><ul class="row loose">${sorted.map(
     ({ technique: { slug, name, retiredAt } }) =>
       html`<li><a href="/operator/techniques/${slug}">${capitalized(
         name,
@@ -62,15 +62,15 @@ function unusedList(usages: readonly TechniqueUsage[]): Html | false {
   )}</ul>`
 }
 
-const NO_PICTURE = html`<span class="no-picture"></span>`
+const NO_PICTURE = html`<span class="still"></span>`
 
 function strip(frameIds: readonly string[], pictures: Pictures): Html {
-  return html`<ul class="strip">${frameIds.map((id) => {
+  return html`<ul class="tiles small">${frameIds.map((id) => {
     const picture = pictures.get(id)
     return (
       picture &&
-      html`<li><a href="/operator/review/${id}"><img src="${picture.url}" alt="${picture.alt || 'Frame'}" width="160"
-  height="90" loading="lazy"></a></li>`
+      html`<li><a href="/operator/review/${id}"><img class="still" src="${picture.url}" alt="${picture.alt || 'Frame'}"
+  width="160" height="90" loading="lazy"></a></li>`
     )
   })}</ul>`
 }
@@ -84,7 +84,7 @@ function suggestionItem(
   const active = usages.flatMap(({ technique }) => (technique.retiredAt === null ? [technique] : []))
   return html`<li class="card"><h3>${valueLabel(slug)} <span class="hint">${counted(count, 'frame')}</span></h3>
 ${strip(frame_ids.slice(0, 6), pictures)}
-<div class="tools">
+<div class="row apart tools">
 <details class="fold"><summary>Add it</summary>
 <p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
 ${textsForm(visitor, '/web/techniques', { slug, name: valueLabel(slug) })}</details>

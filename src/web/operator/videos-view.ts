@@ -5,12 +5,15 @@ import type { Visitor } from '../guard.ts'
 import {
   capitalized,
   counted,
+  emptyState,
+  facts,
   formToken,
   type Html,
   hidden,
   html,
   numberedPages,
   safeUrl,
+  table,
   thousands,
   trusted,
   valueLabel,
@@ -52,23 +55,24 @@ const LOOKS_AGAIN = trusted(' data-under-way')
 export function videosPage(data: VideosData): Html {
   const { visitor, videos, counts, shown, notice, problem } = data
   const isUnderWay = countOf(counts, 'working') > 0 || videos.some(({ reannotating }) => reannotating > 0)
+  const rows = videos.map((video) => videoRow(video, data.pictures.get(video.id)))
   const at = (page: number) => `/operator?page=${page}${shown === 'all' ? '' : `&show=${shown}`}`
   return html`${operatorHead('videos', 'Videos')}
 ${problem}
 ${notice !== undefined && html`<p class="notice done" role="status">${notice}</p>`}
 ${addForms(data)}
-<nav class="lists" id="counts" aria-label="Videos by status"${isUnderWay && LOOKS_AGAIN}>
+<nav class="row loose lists" id="counts" aria-label="Videos by status"${isUnderWay && LOOKS_AGAIN}>
 ${countLinks(counts, shown)}</nav>
 <button id="new" class="quiet" type="button" hidden></button>
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-<div class="bulk" data-bulk>
+<div class="row apart bulk" data-bulk>
   <span data-count>Selected:</span>
   <button name="act" value="retry">Retry</button>
   <button name="act" value="cancel">Cancel</button>
   <button name="act" value="reannotate">Re-annotate</button>
   <button name="act" value="delete">Delete</button>
 </div>
-${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : table(data)}
+${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : videoTable(rows, SELECT_ALL)}
 </form>
 ${numberedPages(data.page, Math.ceil(countOf(counts, shown) / VIDEOS_PAGE), at)}`
 }
@@ -76,18 +80,18 @@ ${numberedPages(data.page, Math.ceil(countOf(counts, shown) / VIDEOS_PAGE), at)}
 /** `total`: the videos on all pages of the list. */
 function emptyList(shown: ShownList, total: number): Html {
   if (total > 0)
-    return html`<p class="empty">No video is on this page. <a href="${listPath(shown)}">Show the first page</a>.</p>`
-  if (shown !== 'all') return html`<p class="empty">No video is ${shown}.</p>`
-  return html`<p class="empty">The library has no videos yet. Paste an address or choose a file above; the first frames
-  are there about a minute later.</p>`
+    return emptyState('No video is on this page', html`<a href="${listPath(shown)}">Show the first page</a>`)
+  if (shown !== 'all') return emptyState(`No video is ${shown}`, html`<a href="/operator">Show all</a>`)
+  const how = 'Paste an address or choose a file above. The first frames are there about a minute later.'
+  return emptyState('The library has no videos yet', how)
 }
 
-function table({ videos, pictures }: VideosData): Html {
-  return html`<table class="videos"><thead><tr>
-<th scope="col"><input type="checkbox" data-all aria-label="Select all on this page" hidden></th>
-<td></td><th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
-<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-<tbody>${videos.map((video) => videoRow(video, pictures.get(video.id)))}</tbody></table>`
+const SELECT_ALL = html`<input type="checkbox" data-all aria-label="Select all on this page" hidden>`
+
+function videoTable(rows: readonly Html[], all?: Html): Html {
+  return html`<table class="videos"><thead><tr><td>${all}</td><td></td><th scope="col">Video</th>
+<th scope="col">State</th><th scope="col">Frames</th>
+<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead><tbody>${rows}</tbody></table>`
 }
 
 const listPath = (list: ShownList) => (list === 'all' ? '/operator' : `/operator?show=${list}`)
@@ -140,15 +144,14 @@ export function videoPage(
 ${told.known && html`<p class="notice" role="status">The library has this file already, with the details below.</p>`}
 ${told.saved && html`<p class="notice done" role="status">Saved.</p>`}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-<table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
-<th scope="col">State</th><th scope="col">Frames</th>
-<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-<tbody>${videoRow(video, picture)}</tbody></table>
+${videoTable([videoRow(video, picture)])}
 </form>
 <div id="stages"${isUnderWay && LOOKS_AGAIN}><h2>Stages</h2>${stageTable(video)}
-<dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
-${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
-${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl></div>
+${facts([
+  ['Attempts', [attempts, backfill && ', behind all live work']],
+  detector !== null && ['Detector', detector.version],
+  annotator !== null && ['Annotator', annotator],
+])}</div>
 <section><h2>Details</h2>${detailForm(video, { visitor, back: `/operator/videos/${video.id}?saved=1` })}</section>
 <p><a href="/operator">All videos</a></p>`
 }
@@ -241,8 +244,8 @@ function videoRow(video: VideoReport, picture: string | undefined): Html {
   const source = safeUrl(source_url)
   return html`<tr id="v-${id}" data-video="${id}">
 <td><input type="checkbox" name="video" value="${id}" aria-label="Select ${title}"></td>
-<td class="still" data-live="picture">${
-    picture !== undefined && html`<img src="${picture}" alt="" width="96" height="54" decoding="async">`
+<td data-live="picture">${
+    picture !== undefined && html`<img class="still" src="${picture}" alt="" width="96" height="54" decoding="async">`
   }</td>
 <th scope="row"><a href="/operator/videos/${id}">${title}</a>
   <span class="hint">${author && html`${author} · `}${
@@ -289,7 +292,7 @@ function buttonsOf({ id, title, status }: VideoReport): Html {
   const button = (act: string, label: string) => html`<button class="quiet" name="one" value="${act}:${id}"
   id="${act}-${id}" aria-label="${label}: ${title}">${label}</button>`
   const may = (statuses: readonly string[]) => statuses.includes(status)
-  return html`<div class="row-buttons">${may(ALLOWED.retry) && button('retry', 'Retry')}
+  return html`<div class="row tight">${may(ALLOWED.retry) && button('retry', 'Retry')}
 ${may(ALLOWED.cancel) && button('cancel', 'Cancel')}
 ${status === 'ready' && button('reannotate', 'Re-annotate')}
 ${button('delete', 'Delete')}</div>`
@@ -297,8 +300,7 @@ ${button('delete', 'Delete')}</div>`
 
 /** `/operator/videos/{id}`: the stages of one video with their times. */
 function stageTable({ stages }: VideoReport): Html {
-  return html`<div class="scroll"><table><thead><tr><th scope="col">Stage</th><th scope="col">Done</th>
-<th scope="col">Took</th><th scope="col">Rate</th></tr></thead><tbody>${stages.map(stageRow)}</tbody></table></div>`
+  return table(['Stage', 'Done', 'Took', 'Rate'], stages.map(stageRow))
 }
 
 function stageRow({ stage, started_at, finished_at, done, total, rate_per_sec }: Stage): Html {
