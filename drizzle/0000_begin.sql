@@ -92,6 +92,7 @@ END $$;
 CREATE TABLE "accounts" (
 	"id" text PRIMARY KEY NOT NULL,
 	"email" text,
+	"name" text,
 	"role" text DEFAULT 'member' NOT NULL,
 	"plan" text DEFAULT 'free' NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,

@@ -54,13 +54,10 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
     const description = `${counted(found.total ?? 0, 'frame')} of ${counted(total, 'video')} by ${name}.`
     const image = found.frames[0]?.document
     const head = openGraph(publicUrl, { title: name, description, path: `/brands/${encodeURIComponent(name)}`, image })
-    return {
-      title: name,
-      current: 'wall',
-      description,
-      head,
-      body: brandPage({ name, videos: items, covers, total, found, vocabulary }),
-    }
+    const all = `/films?${new URLSearchParams({ author: name })}`
+    const more = total > items.length && html`<p><a href="${all}">All ${counted(total, 'film')}</a></p>`
+    const videos = html`${tiles(items.map(videoTile), covers)}${more}`
+    return { title: name, current: 'wall', description, head, body: brandPage(name, { found, vocabulary, videos }) }
   })
 
   pages.add(router, '/techniques', {}, async () => {
@@ -127,39 +124,17 @@ async function ownCovers(search: LibrarySearch, brands: readonly BrandDocument[]
 }
 
 /** `/brands/{name}` */
-function brandPage({
-  name,
-  videos,
-  covers,
-  total,
-  found,
-  vocabulary,
-}: {
-  name: string
-  videos: readonly VideoDocument[]
-  covers: Covers
-  /** Of all videos. */
-  total: number
-  found: FramePage
-  vocabulary: readonly TechniqueDocument[]
-}): Html {
+function brandPage(
+  name: string,
+  { found, vocabulary, videos }: { found: FramePage; vocabulary: readonly TechniqueDocument[]; videos: Html },
+): Html {
   const wall = `/?author=${encodeURIComponent(name)}`
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">${counted(found.total ?? 0, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
 <section><h2>Best frames</h2>${best(found)}</section>
-${shares(
-  found,
-  [
-    ['subject', 'Subjects'],
-    ['surface', 'Made with'],
-  ],
-  wall,
-)}
+${shares(found, ['subject', 'surface'], wall)}
 ${techniqueShares(found, vocabulary, wall)}
-<section><h2>Videos</h2>${tiles(videos.map(videoTile), covers)}${
-    total > videos.length &&
-    html`<p><a href="/films?author=${encodeURIComponent(name)}">All ${counted(total, 'film')}</a></p>`
-  }</section>`
+<section><h2>Videos</h2>${videos}</section>`
 }
 
 /** `/techniques/{slug}` */
@@ -174,15 +149,7 @@ function techniquePage(technique: TechniqueDocument, found: FramePage): Html {
 · <a href="${wall}">All on the wall</a></p></header>
 <section><h2>Best frames</h2>${best(found)}</section>
 ${brandShares(found, wall)}
-${shares(
-  found,
-  [
-    ['subject', 'Subjects'],
-    ['surface', 'Made with'],
-    ['platform', 'Platforms'],
-  ],
-  wall,
-)}`
+${shares(found, ['subject', 'surface', 'platform'], wall)}`
 }
 
 function best({ frames }: FramePage): Html {
@@ -191,11 +158,11 @@ function best({ frames }: FramePage): Html {
   return frameGrid(shown, 0)
 }
 
-type SharedAttribute = 'subject' | 'surface' | 'platform'
+const SHARED = { subject: 'Subjects', surface: 'Made with', platform: 'Platforms' } as const
 
-function shares(found: FramePage, attributes: readonly [SharedAttribute, string][], wall: string): Html {
-  return html`<div class="shares">${attributes.map(([name, label]) =>
-    counts(label, found.facets?.[name] ?? {}, (value) => ({
+function shares(found: FramePage, attributes: readonly (keyof typeof SHARED)[], wall: string): Html {
+  return html`<div class="shares">${attributes.map((name) =>
+    counts(SHARED[name], found.facets?.[name] ?? {}, (value) => ({
       href: `${wall}&${name}=${value}`,
       label: valueLabel(value),
     })),

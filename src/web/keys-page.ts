@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
-import { markAccountDeleted } from '../library/accounts/accounts.ts'
+import { markAccountDeleted, nameAccount } from '../library/accounts/accounts.ts'
 import { listGrants, revokeGrant } from '../library/accounts/grants.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Parameters } from '../parameters.ts'
@@ -21,6 +21,7 @@ const parameters = {
 
 const DONE: Readonly<Record<string, string>> = {
   revoked: 'The key is revoked. Its next request will be refused.',
+  named: 'Your name is saved.',
   disconnected: 'The app is disconnected. Its next request will be refused.',
 }
 
@@ -57,7 +58,7 @@ export function addKeyPages(actions: Actions, deps: PageDeps): void {
   })
 }
 
-/** Deleting the account, and the way back from the address of a form: it comes after every other action. */
+/** The account's name and end, and the way back from the address of a form: it comes after every other action. */
 export function addAccountEnd(actions: Actions, deps: PageDeps): void {
   const { db, assets, publicUrl } = deps
   const who = 'person'
@@ -72,6 +73,11 @@ export function addAccountEnd(actions: Actions, deps: PageDeps): void {
     cookie.clear(res)
     sendPage(res, { publicUrl, page: layout(assets, { title: 'Account deleted', body: ACCOUNT_DELETED }) })
     return undefined
+  })
+
+  actions.action({ ...remove, path: '/web/account/name', body: z.object({ name: field.text }) }, async (asked) => {
+    await nameAccount(db, { accountId: asked.visitor.account.id, name: asked.body.name })
+    return { json: { ok: true }, to: '/keys?done=named' }
   })
 
   // A reader may reload or bookmark the address of a form.

@@ -1,5 +1,6 @@
 import { PRICES, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { MAX_ACCOUNT_NAME } from '../library/accounts/accounts.ts'
 import type { Grant } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, type Scope } from '../library/accounts/key-checks.ts'
 import { DEAD_KEY_DAYS, isLive, type KeyRecord, MAX_KEYS } from '../library/accounts/keys.ts'
@@ -215,10 +216,16 @@ function meter({ limit, remaining }: Usage): Html {
 }
 
 function accountSection({ visitor, error }: KeysData): Html {
-  const { email, role, plan } = visitor.account
+  const { email, name, role, plan } = visitor.account
   return html`<section aria-labelledby="account-heading">
   <h2 id="account-heading">Account</h2>
   <p>${email} · ${role} · ${plan} plan</p>
+  <form class="row apart" method="post" action="/web/account/name">
+    ${formToken(visitor)}
+    <label for="own-name">Your name on boards that you share</label>
+    <input id="own-name" name="name" maxlength="${MAX_ACCOUNT_NAME}" value="${name}" autocomplete="name">
+    <button>Save the name</button>
+  </form>
   <div class="row actions">
     <form method="post" action="/web/sign-out-everywhere">
       ${formToken(visitor)}

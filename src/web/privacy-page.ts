@@ -11,7 +11,7 @@ export function privacyRouter({ pages, limits }: PageDeps): Routes {
 }
 
 const KEPT = [
-  ['Your e-mail address, role and plan', 'Until your account is deleted'],
+  ['Your e-mail address, role and plan; your name for shared boards, if you gave one', 'Until your account is deleted'],
   [
     'Names, last four characters and times of your keys; of a key itself only a fingerprint',
     '30 days after a key ended',

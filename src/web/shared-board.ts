@@ -27,10 +27,11 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
     const visitor = await visitorOf(db, cookie, req)
     const viewer: Viewer = visitor?.account.role ?? 'anyone'
     const plan = visitor?.account.id === found.accountId ? undefined : visitor?.account.plan
-    const key = `shared ${found.id} ${found.version} ${page} ${viewer} ${plan}`
+    const { owner } = found
+    const key = `shared ${found.id} ${found.version} ${page} ${viewer} ${plan} ${owner}`
     const { value: shown } = await kept.getOrLoad(key, async () => {
       const { board, pins } = await loadFoundBoard(db, found, { limit: BOARD_PAGE, skip: (page - 1) * BOARD_PAGE })
-      const data = { board, pins: await withFrames(search, pins), page, plan, token }
+      const data = { board, owner, pins: await withFrames(search, pins), page, plan, token }
       const modules = viewer === 'anyone' ? WITH_FRAMES.modules : [...WITH_FRAMES.modules, 'forms.js']
       const head = boardCard(data, publicUrl)
       const content = { title: board.name, noIndex: true, viewer, modules, body: boardPage(data), head }
@@ -43,6 +44,8 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
 
 interface SharedBoard {
   board: Board
+  /** Its name for others; its address is for nobody else. */
+  owner: string | null
   pins: readonly ShownPin[]
   page: number
   /** Of a reader who is signed in and not the owner. */
@@ -71,12 +74,11 @@ const pageParameters = {
   page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
 } as const satisfies Parameters
 
-/** Its owner is not named: an account has no name but its address, which is for nobody else. */
-function boardPage({ board, pins, page, plan, token }: SharedBoard): Html {
+function boardPage({ board, owner, pins, page, plan, token }: SharedBoard): Html {
   const { name, description, itemCount } = board
   const cards = pins.map(({ frame, note }, n) => frameCard(frame, n, { note }))
   return html`<header class="entity"><h1>${name}</h1>
-<p class="lead">A board of ${counted(itemCount, 'frame')}.</p>
+<p class="lead">A board of ${counted(itemCount, 'frame')}${owner !== null && ` by ${owner}`}.</p>
 ${description !== null && html`<p class="note">${description}</p>`}
 ${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro plan.</p>`}${
   plan === 'pro' &&

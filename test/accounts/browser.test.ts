@@ -77,6 +77,11 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     await page.getByText('14 of 6,000,000 points').waitFor()
     expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('Claude <b>on</b> my laptop')
 
+    await page.getByLabel('Your name on boards').fill('Ada <i>L</i>')
+    await page.getByRole('button', { name: 'Save the name' }).click()
+    await page.getByRole('status').getByText('Your name is saved.').waitFor()
+    expect(await page.getByLabel('Your name on boards').inputValue()).toBe('Ada <i>L</i>')
+
     await page.locator('.actions summary').getByText('Rotate').click()
     await page.getByLabel('The old key stops').selectOption({ label: 'at once' })
     await page.getByRole('button', { name: 'Create its replacement' }).click()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deleteAccount, markAccountDeleted, setDisabled } from '../../src/library/accounts/accounts.ts'
+import { deleteAccount, markAccountDeleted, nameAccount, setDisabled } from '../../src/library/accounts/accounts.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
@@ -209,4 +209,26 @@ describe('a long board', () => {
     const file = await api.call('/api/favourites/export', { key })
     expect(file.json.items).toHaveLength(PINS)
   })
+})
+
+test('it names its owner by the name that they gave, and never by their address', async () => {
+  const { account, shared } = await sharedBoard()
+  const lead = async () => {
+    const { text } = await api.call(shared.replace('/api', ''))
+    expect(text).not.toContain(account.email)
+    return /<p class="lead">(.*)<\/p>/.exec(text)?.[1]
+  }
+  const board = 'A board of 4 frames'
+  expect(await lead()).toBe(`${board}.`)
+  for (const [given, told] of [
+    ['  Ada \u202e Lovelace\n', ' by Ada Lovelace'],
+    ['<img src=x onerror=alert(1)>"&', ' by &lt;img src=x onerror=alert(1)&gt;&quot;&amp;'],
+    ['🎞'.repeat(80), ` by ${'🎞'.repeat(80)}`],
+    ['\u200b\u2800 ', ''],
+  ] as const) {
+    await nameAccount(api.db, { accountId: account.id, name: given })
+    expect(await lead()).toBe(`${board}${told}.`)
+  }
+  const long = nameAccount(api.db, { accountId: account.id, name: 'x'.repeat(81) })
+  await expect(long).rejects.toMatchObject({ code: 'invalid_request' })
 })

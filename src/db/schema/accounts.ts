@@ -13,6 +13,8 @@ export const accounts = pgTable(
     id: text().primaryKey(),
     /** Null once the deletion of the account has begun. */
     email: text().unique(),
+    /** As its person wants to be called where others see a board of theirs. */
+    name: text(),
     role: text().$type<Role>().notNull().default('member'),
     plan: text().$type<Plan>().notNull().default('free'),
     createdAt: at('created_at').notNull().defaultNow(),

@@ -36,8 +36,8 @@ export async function exportAccount(
   }, snapshot)
 }
 
-function toEntry({ id, email, role, plan, createdAt }: Account): object {
-  return { id, email, role, plan, created_at: createdAt.toISOString() }
+function toEntry({ id, email, name, role, plan, createdAt }: Account): object {
+  return { id, email, name, role, plan, created_at: createdAt.toISOString() }
 }
 
 function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExport['lists'] {

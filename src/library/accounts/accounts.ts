@@ -1,4 +1,5 @@
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { characterCount, cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
 import {
   accounts,
@@ -96,6 +97,22 @@ export async function listAccounts(db: DbOrTx): Promise<Account[]> {
   return rows.filter(hasAddress)
 }
 
+export const MAX_ACCOUNT_NAME = 80
+
+/**
+ * What shared boards call their owner; empty: nothing. It is in no event, because the log is kept for ever.
+ * @throws AppError invalid_request
+ */
+export async function nameAccount(db: DbOrTx, { accountId, name: given }: { accountId: string; name: string }) {
+  const name = cleanText(given)
+  if (characterCount(name) > MAX_ACCOUNT_NAME)
+    throw invalid('name', `A name has at most ${MAX_ACCOUNT_NAME} characters.`)
+  await db
+    .update(accounts)
+    .set({ name: name || null })
+    .where(eq(accounts.id, accountId))
+}
+
 /** Applies from the account's next request on. Repeating the plan changes nothing. @throws AppError not_found. */
 export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: string; plan: Plan }): Promise<Account> {
   if (!isId(accountId)) throw notFound('account')
@@ -138,7 +155,7 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
     await tx.delete(signInLinks).where(eq(signInLinks.email, found.email))
     const { rowCount } = await tx
       .update(accounts)
-      .set({ email: null, disabledAt: new Date() })
+      .set({ email: null, name: null, disabledAt: new Date() })
       .where(and(eq(accounts.id, accountId), isNotNull(accounts.email)))
     if (rowCount === 0) throw notFound('account')
     await tx.delete(apiKeys).where(eq(apiKeys.accountId, accountId))

@@ -14,7 +14,7 @@ export const LINK_SEC = 15 * 60
 export const OPERATOR_LINK_SEC = 60 * 60
 
 export interface Session {
-  account: { id: string; email: string; role: Role; plan: Plan }
+  account: { id: string; email: string; name: string | null; role: Role; plan: Plan }
 }
 
 /**
@@ -66,8 +66,8 @@ export async function redeemSignInCode(db: Db, { code }: { code: string }): Prom
 
 /** Read live: a session that was ended elsewhere is refused at the next request. */
 export async function findSession(db: Db, token: string): Promise<Session | undefined> {
-  const { rows } = await db.execute<{ id: string; email: string; role: Role; plan: Plan }>(
-    sql`select a.id, a.email, a.role, a.plan from sessions s join accounts a on a.id = s.account_id
+  const { rows } = await db.execute<Session['account']>(
+    sql`select a.id, a.email, a.name, a.role, a.plan from sessions s join accounts a on a.id = s.account_id
          where s.hash = ${sha256(token.slice(0, 200))} and s.expires_at > now() and a.disabled_at is null`,
   )
   return rows[0] ? { account: rows[0] } : undefined

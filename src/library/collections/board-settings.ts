@@ -89,9 +89,9 @@ export class ShareEnded extends AppError {
  * The board behind a share link. @throws ShareEnded: unknown and revoked links, and those of a disabled account, look
  * alike.
  */
-export async function findSharedBoard(db: DbOrTx, token: string): Promise<OwnedVersion> {
-  const { rows } = await db.execute<OwnedVersion & Record<string, unknown>>(sql`
-    select b.id, b.account_id as "accountId", b.xmin::text as version
+export async function findSharedBoard(db: DbOrTx, token: string): Promise<OwnedVersion & { owner: string | null }> {
+  const { rows } = await db.execute<OwnedVersion & { owner: string | null } & Record<string, unknown>>(sql`
+    select b.id, b.account_id as "accountId", b.xmin::text as version, a.name as owner
       from boards b join accounts a on a.id = b.account_id
      where b.share_hash = ${hashOf(token)} and a.disabled_at is null`)
   if (!rows[0]) throw new ShareEnded()
