@@ -68,10 +68,10 @@ export function emptyState(title: string, how: Value, { more, live }: { more?: H
 
 /** A table that scrolls where it is wider than the page; `label`: by keys too. `rows`: its `<tr>`s. */
 export function table(heads: readonly (string | Html)[], rows: readonly Html[], label?: string): Html {
-  const scrolled = label !== undefined && html` tabindex="0" role="region" aria-label="${label}"`
+  const name = label !== undefined && html` aria-label="${label}"`
   const head = heads.map((one) => html`<th scope="col">${one}</th>`)
-  return html`<div class="scroll"${scrolled}><table>${head.length > 0 && html`<thead><tr>${head}</tr></thead>`}
-<tbody>${rows}</tbody></table></div>`
+  return html`<div class="scroll"${name && html` tabindex="0" role="region"${name}`}><table${name}>
+${head.length > 0 && html`<thead><tr>${head}</tr></thead>`}<tbody>${rows}</tbody></table></div>`
 }
 
 /** Facts by their names. */

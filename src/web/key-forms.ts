@@ -27,7 +27,7 @@ const toList = (value: unknown) => [value ?? []].flat()
 
 export const CreateForm = z.object({
   name: z.string().trim().min(1, 'Give the key a name.').max(80, 'A name has at most 80 characters.'),
-  scope: z.preprocess(toList, z.array(z.enum(SCOPES)).min(1, 'Choose at least one scope.')),
+  scope: z.preprocess(toList, z.array(z.enum(SCOPES)).min(1, 'Choose at least one thing that it may do.')),
   expires: oneOf(EXPIRIES.map(([days]) => days)),
 })
 

@@ -117,7 +117,7 @@ test('a page behind the last one of the videos does not say that there are none'
   await ensureAccount(api.db, { email: 'lists@example.org', plan: 'pro', role: 'operator' })
   const { cookie } = await visitor.signIn('lists@example.org')
   const page = await api.call('/operator?page=9', { headers: { cookie } })
-  expect(page.text).toContain('No video is on this page.')
+  expect(page.text).toContain('No video is on this page')
 })
 
 test('a refused address of an open page is a page, and what scripts are told holds no key', async () => {

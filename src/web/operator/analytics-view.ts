@@ -186,7 +186,7 @@ function chartSection(figures: AnalyticsFigures): Html {
   const given = { label: title, unit: '', top, ends: [from, to], told: `${title}, ${from} to ${to}` } as const
   const rows = days.map(({ day, shown }) => html`<tr><th scope="row">${day}</th><td>${shown}</td></tr>`)
   return html`<section id="chart">${plot(given, dayBars(days))}
-<details><summary>The days as a table</summary>${table(['Day', series.label], rows)}</details></section>`
+<details><summary>The days as a table</summary>${table(['Day', series.label], rows, title)}</details></section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
