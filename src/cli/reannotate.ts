@@ -97,16 +97,17 @@ async function reannotate(context: CommandContext, options: Options): Promise<Re
   return [{ ...found, queued }, () => line]
 }
 
-interface Preview {
-  frames: number
-  changes: ValueChange[]
-  failed: { frame_id: string; status: string; reason: string | null }[]
-  calls: number
-  input_tokens: number
-  output_tokens: number
+const emptyPreview = () => ({
+  frames: 0,
+  changes: [] as ValueChange[],
+  failed: [] as { frame_id: string; status: string; reason: string | null }[],
+  calls: 0,
+  input_tokens: 0,
+  output_tokens: 0,
   /** Null when no price is known. Answers from the cache cost nothing. */
-  cost_usd: number | null
-}
+  cost_usd: 0 as number | null,
+})
+type Preview = ReturnType<typeof emptyPreview>
 
 /**
  * Describes some frames without storing the result. Calls are recorded and answers cached,
@@ -114,15 +115,7 @@ interface Preview {
  */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
   const { db, config, openQueues } = context
-  const preview: Preview = {
-    frames: 0,
-    changes: [],
-    failed: [],
-    calls: 0,
-    input_tokens: 0,
-    output_tokens: 0,
-    cost_usd: 0,
-  }
+  const preview = emptyPreview()
   if (rows.length === 0) return preview
   const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')

@@ -113,18 +113,8 @@ export function toPresentedFrame(
   return {
     ...compact,
     caption: frame.caption ?? undefined,
-    ...({
-      video_id: frame.video_id,
-      kind: frame.kind,
-      tone: frame.tone,
-      ...byName(FURTHER, (name) => frame[name] ?? undefined),
-      composition: frame.composition ?? undefined,
-      steal: frame.steal ?? undefined,
-      on_screen_text: frame.on_screen_text ?? undefined,
-      palette: frame.palette,
-      source_url: frame.source_url ?? undefined,
-      annotation: describedBy(frame),
-    } satisfies Record<keyof typeof further, unknown>),
+    ...byName(Object.keys(further), (name) => frame[name as keyof typeof further] ?? undefined),
+    annotation: describedBy(frame),
   }
 }
 

@@ -41,14 +41,6 @@ export const namedShape = {
 export const NAMES = Object.keys(namedShape) as (keyof typeof namedShape)[]
 type Named = { title: string | null; author: string | null; image_url: string | null }
 
-interface Report {
-  from: string
-  to: string
-  by: string
-  counted_through: string | null
-  rows: (FigureRow & Partial<Named>)[]
-}
-
 interface ReportDeps {
   db: Parameters<typeof countedThrough>[0]
   search: Pick<LibrarySearch, 'documents'>
@@ -64,12 +56,13 @@ export async function readReport(
     limit,
     ...days
   }: { by?: string | undefined; limit: number; from?: string | undefined; to?: string | undefined },
-): Promise<Report> {
+) {
   const range = toDayRange(days)
   const counted_through = await countedThrough(db, figure.lateMs)
-  const rows = await figure.read(db, by, { ...range, limit })
+  let rows: (FigureRow & Partial<Named>)[] = await figure.read(db, by, { ...range, limit })
   const name = await namesOf(search, publicUrl, by, rows)
-  return { ...range, by, counted_through, rows: name ? rows.map((row) => ({ ...row, ...name(row.key) })) : rows }
+  if (name) rows = rows.map((row) => ({ ...row, ...name(row.key) }))
+  return { ...range, by, counted_through, rows }
 }
 
 /** Undefined where keys name nothing that has a title. */

@@ -208,35 +208,25 @@ export const WallFrame = z
   })
   .meta({ id: 'WallFrame', description: 'A frame; with `q` it has `score` and `matched` too.' })
 
+/** What a shape shows of these facts, in its order. */
+export function shown<S extends z.ZodRawShape>(shape: S, facts: z.output<z.ZodObject<S>>): z.output<z.ZodObject<S>> {
+  const known = Object.keys(shape).filter((name) => name in facts) as (keyof typeof facts)[]
+  return Object.fromEntries(known.map((name) => [name, facts[name]])) as typeof facts
+}
+
 /** A frame as a public resource. PUBLIC_URL is the only source of absolute addresses. */
-export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
-  return {
-    id: document.id,
-    video_id: document.video_id,
-    t_sec: document.t_sec,
-    shot_sec: document.shot_sec,
-    kind: document.kind,
-    ...(byName(CHOSEN, (name) => document[name]) as ChosenValues),
-    tone: document.tone,
-    author: document.author,
-    platform: document.platform,
-    caption: document.caption,
-    composition: document.composition,
-    steal: document.steal,
-    on_screen_text: document.on_screen_text,
-    palette: document.palette,
+export function toFrame(
+  { provenance: known, ...document }: ShownFrame,
+  publicUrl: string,
+  options: { provenance?: boolean } = {},
+) {
+  return shown(frameShape, {
+    ...document,
     image_url: publicUrl + document.image_path,
     thumb_url: publicUrl + document.thumb_path,
     loop_url: document.loop_path === undefined ? null : publicUrl + document.loop_path,
-    placeholder: document.placeholder,
-    width: document.width,
-    height: document.height,
-    save_count: document.save_count,
     described: document.subject !== null,
-    source_url: document.source_url,
-    annotation: document.annotation,
-    video: document.video,
-    ...(options.provenance ? { provenance: document.provenance } : {}),
-  }
+    ...(options.provenance ? { provenance: known } : {}),
+  })
 }
 export type PublicFrame = ReturnType<typeof toFrame>

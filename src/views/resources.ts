@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { BrandDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
-import { FRAME_EXAMPLE, matchShape, videoShape } from './frame.ts'
+import { FRAME_EXAMPLE, matchShape, shown, videoShape } from './frame.ts'
 
 /** Videos, brands and techniques as public resources: each schema, then the function that makes it. */
 
@@ -60,44 +60,19 @@ export const BrandHit = z.strictObject({ ...brand, ...matchShape }).meta({ id: '
 export const TechniqueHit = z.strictObject({ ...technique, ...matchShape }).meta({ id: 'TechniqueHit' })
 
 export function toVideo(document: VideoDocument, publicUrl: string) {
-  return {
-    id: document.id,
-    title: document.title,
-    author: document.author,
-    platform: document.platform,
-    source_url: document.source_url,
-    duration_sec: document.duration_sec,
-    width: document.width,
-    height: document.height,
-    fps: document.fps,
-    frame_count: document.frame_count,
-    published_at: document.published_at,
-    added_at: document.added_at,
-    image_url: absolute(document.image_path, publicUrl),
-  }
+  return shown(video, withImage(document, publicUrl))
 }
 
 export function toBrand(document: BrandDocument, publicUrl: string) {
-  return {
-    name: document.name,
-    video_count: document.video_count,
-    frame_count: document.frame_count,
-    image_url: absolute(document.image_path, publicUrl),
-  }
+  return shown(brand, withImage(document, publicUrl))
 }
 
 export function toTechnique(document: TechniqueDocument, publicUrl: string) {
-  return {
-    slug: document.slug,
-    name: document.name,
-    description: document.description,
-    frame_count: document.frame_count,
-    image_url: absolute(document.image_path, publicUrl),
-  }
+  return shown(technique, withImage(document, publicUrl))
 }
 
-function absolute(path: string | null, publicUrl: string): string | null {
-  return path === null ? null : publicUrl + path
+function withImage<D extends { image_path: string | null }>(document: D, publicUrl: string) {
+  return { ...document, image_url: document.image_path === null ? null : publicUrl + document.image_path }
 }
 
 /** The answer of a write that returns no data. */

@@ -90,9 +90,9 @@ export async function resolveStep(
   return technique ? { ...step, technique: await slugsOf(deps, technique) } : step
 }
 
-/** The same filters without their closed lists, which search_frames alone tells: they cost every listing tokens. */
+/** The same filters without what search_frames alone tells of them: it costs every listing tokens. */
 export const briefFilterArguments = Object.fromEntries(
-  Object.entries(filterArguments).map(([name, schema]) => [name, briefly(schema)]),
+  Object.entries(filterArguments).map(([name, schema]) => [name, briefly(schema).meta({ description: undefined })]),
 ) as typeof filterArguments
 
 export function videoReference() {
