@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { describeIssue, firstOfEach, invalid, typeName } from '../errors.ts'
 import { canonicalKey } from '../parameters.ts'
 import type { EngineName } from '../search/library-search.ts'
-import { type Fields, isFields } from './json-rpc.ts'
+import { type Fields, isFields } from './protocol.ts'
 import { describeTool, type Tool } from './tool.ts'
 
 /** The arguments of a call as models write them, what is wrong with them, and the cursor among them. */

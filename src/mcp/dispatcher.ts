@@ -2,11 +2,15 @@ import { LRUCache } from 'lru-cache'
 import { toAppError } from '../http/problem.ts'
 import { PRICES, type Price } from '../http/rate-limit/budgets.ts'
 import { MEMBER_SCOPES, type Scope } from '../library/accounts/key-checks.ts'
-import { batchFault, classify, createEras, declares, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import {
   ACCEPTED,
+  batchFault,
   batchReply,
   budgetReply,
+  classify,
+  createEras,
+  declares,
+  type Era,
   errorReply,
   type Fields,
   INTERNAL_ERROR,
@@ -17,13 +21,15 @@ import {
   type Message,
   PARSE_ERROR,
   parseBody,
+  type RequestHeaders,
   type RpcCall,
   RpcError,
   type RpcId,
   readId,
   readMessage,
   resultReply,
-} from './json-rpc.ts'
+  type ServerInfo,
+} from './protocol.ts'
 import { describeTool, GALLERY, type Tool } from './tool.ts'
 import {
   type CallContext,

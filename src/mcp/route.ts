@@ -25,7 +25,7 @@ import {
   refusalReply,
   refuse,
   sendReply,
-} from './json-rpc.ts'
+} from './protocol.ts'
 import type { CallContext } from './tool-call.ts'
 
 const rpcId = z.union([z.string(), z.number(), z.null()])

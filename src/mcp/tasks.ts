@@ -7,8 +7,16 @@ import { cancelVideo } from '../library/videos/lifecycle.ts'
 import { reportVideos, type VideoReport } from '../library/videos/video-status.ts'
 import { OVER } from '../library/videos/videos.ts'
 import type { Method } from './dispatcher.ts'
-import { declares, type Era, TASKS } from './era.ts'
-import { type Fields, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError } from './json-rpc.ts'
+import {
+  declares,
+  type Era,
+  type Fields,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  RpcError,
+  TASKS,
+} from './protocol.ts'
 import type { ToolCalls } from './tool-call.ts'
 
 /**

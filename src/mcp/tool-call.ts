@@ -8,8 +8,7 @@ import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { inTime } from '../turns.ts'
 import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
-import { declares, type Era, TASKS } from './era.ts'
-import { type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError } from './json-rpc.ts'
+import { declares, type Era, type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, TASKS } from './protocol.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 export interface CallContext extends ToolContext {

@@ -1,11 +1,13 @@
 import type { Config } from '../config.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
+import { formatCursor, type SentType, type StoredEvent } from '../events/catalogue.ts'
+import { toCloudEvent } from '../events/cloud-event.ts'
+import { positionOfPrevious } from '../events/positions.ts'
 import { createPoller } from '../events/waiting.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
 import type { EndpointRow } from './endpoints.ts'
 import { type Lease, releaseLease } from './leases.ts'
-import { toMessage } from './message.ts'
 import { findLeased, findNext, type Item, isSending } from './next.ts'
 import { openReceiver } from './post.ts'
 import { STRUGGLING } from './record.ts'
@@ -143,4 +145,21 @@ function signerOf({ id, secret, oldSecret, oldSecretUntil }: EndpointRow, keys: 
   const cipher = openCipher(keys)
   const old = oldSecret !== null && oldSecretUntil !== null && oldSecretUntil > new Date() ? [oldSecret] : []
   return openSigner([secret, ...old].map((one) => cipher.decrypt(one, id)))
+}
+
+/** Standard Webhooks recommends less than 20 kB. */
+const MAX_BODY = 20_000
+
+/**
+ * The body of a delivery: its event as CloudEvents JSON, as `GET /api/events` shows it. One that would be too long has
+ * `dataref` instead of `data`: the address of the same event in the log (CloudEvents extension "Dataref").
+ */
+async function toMessage(db: DbOrTx, event: StoredEvent<SentType>, publicUrl: string): Promise<string> {
+  const cloudEvent = toCloudEvent(event, publicUrl)
+  const body = JSON.stringify(cloudEvent)
+  if (Buffer.byteLength(body) < MAX_BODY) return body
+  const { data: _, ...rest } = cloudEvent
+  const before = await positionOfPrevious(db, event.cursor)
+  const dataref = `${publicUrl}/api/events?${before ? `after=${formatCursor(before)}&` : ''}limit=1`
+  return JSON.stringify({ ...rest, dataref })
 }

@@ -88,7 +88,7 @@ async function startInspectedApi() {
 
 const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; body?: object } }> = {
   'a cold search': {
-    most: 26,
+    most: 25,
     ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor', 'slide'][n]}` }),
   },
   'a cold page of frames': {
@@ -98,7 +98,7 @@ const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; 
   'the wall in a browser': { most: 26, ask: (n) => ({ path: `/?subject=${['terminal', 'ui', 'chart'][n]}` }) },
   'a save': { most: 14, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
-    most: 32,
+    most: 31,
     ask: (n) => ({
       path: '/api/mcp',
       body: {
