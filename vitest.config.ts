@@ -1,6 +1,5 @@
-import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { NODE_SETTINGS } from './test/support/node-settings.ts'
+import { MAX_WORKERS, NODE_SETTINGS } from './test/support/node-settings.ts'
 import SlowestFirst from './test/support/slowest-first.ts'
 
 Object.assign(process.env, NODE_SETTINGS)
@@ -23,8 +22,7 @@ export default defineConfig({
     pool: 'forks',
     // Sources run as Node runs them in production. Nothing is transformed, and compiled code is kept between starts.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Many tests wait for another process: one worker more than there are cores keeps the machine busy.
-    maxWorkers: Math.min(availableParallelism() + 1, 5),
+    maxWorkers: MAX_WORKERS,
     // No test asserts a time: these end what hangs, also on a machine that has other work.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -1,15 +1,16 @@
 import { createServer, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isConnectionLoss, openAdmission, openDb } from '../../src/db/client.ts'
 import { toAppError } from '../../src/http/problem.ts'
 import { listenOn } from '../support/listening.ts'
+import { ownPostgresUrl } from '../support/stores.ts'
 
 test(
   'a connection that dies before or within a transaction is an outage, ' + 'and its place in the pool is free again',
   async () => {
-    const db = openDb({ url: inject('postgresUrl'), max: 1 })
+    const db = openDb({ url: ownPostgresUrl(), max: 1 })
     const cut = (client: unknown) => (client as { connection: { stream: Socket } }).connection.stream.destroy()
     try {
       const client = await db.$client.connect()
@@ -44,7 +45,7 @@ test(
 test('a network without a way to PostgreSQL, and a full disk of PostgreSQL, are outages', async () => {
   // No host has the address of all hosts of a network.
   const away = openDb({ url: 'postgres://postgres@255.255.255.255/postgres' })
-  const db = openDb({ url: inject('postgresUrl'), max: 1 })
+  const db = openDb({ url: ownPostgresUrl(), max: 1 })
   try {
     const lost = await away.$client.query('select 1').catch((error: unknown) => error)
     expect(lost).toMatchObject({ code: 'ENETUNREACH' })
@@ -88,7 +89,7 @@ test('a Redis that does not answer in time is an outage', async () => {
 })
 
 test('transactions leave connections to reads; one that waits too long for its turn is refused', async () => {
-  const db = openDb({ url: inject('postgresUrl'), max: 2, maxTransactions: 1, turnMs: 50 })
+  const db = openDb({ url: ownPostgresUrl(), max: 2, maxTransactions: 1, turnMs: 50 })
   let finish!: () => void
   const finished = new Promise<void>((resolve) => {
     finish = resolve
@@ -108,7 +109,7 @@ test('transactions leave connections to reads; one that waits too long for its t
 })
 
 test('a statement that waits too long for a lock is an outage to its caller, not a fault', async () => {
-  const db = openDb({ url: inject('postgresUrl'), max: 2, lockTimeoutMs: 50 })
+  const db = openDb({ url: ownPostgresUrl(), max: 2, lockTimeoutMs: 50 })
   let finish!: () => void
   const finished = new Promise<void>((resolve) => {
     finish = resolve
@@ -144,7 +145,7 @@ test('plans are made for memory, and DATABASE_URL may say otherwise', async () =
     await db.$client.end()
     return rows[0]
   }
-  const url = inject('postgresUrl')
+  const url = ownPostgresUrl()
   expect(await settingsOf(url)).toEqual({ pages: '1.1', jit: 'off' })
   const given = new URL(url)
   given.searchParams.set('options', '-c random_page_cost=3')

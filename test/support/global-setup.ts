@@ -3,7 +3,7 @@ import { bootStores, findWarmStores, openGivenStores, type RunStores } from './r
 
 declare module 'vitest' {
   interface ProvidedContext {
-    postgresUrl: string
+    postgresUrls: string[]
     redisUrl: string
   }
 }
@@ -12,15 +12,16 @@ declare module 'vitest' {
 const shared = globalThis as { frameTestStores?: { opened: Promise<RunStores>; users: number } | undefined }
 
 /**
- * One PostgreSQL and one Redis for the whole run: those of the environment, of `npm run test:stores`, or new ones.
+ * A PostgreSQL for each worker and one Redis for the whole run: those of the environment, of `npm run test:stores`, or
+ * new ones.
  * Every test file copies the migrated template database, so files cannot see each other.
  */
 export default async function setup(project: TestProject) {
-  shared.frameTestStores ??= { opened: open(), users: 0 }
+  shared.frameTestStores ??= { opened: open(project.vitest.config.maxWorkers), users: 0 }
   const run = shared.frameTestStores
   run.users++
-  const { postgresUrl, redisUrl, stop } = await run.opened
-  project.provide('postgresUrl', postgresUrl)
+  const { postgresUrls, redisUrl, stop } = await run.opened
+  project.provide('postgresUrls', postgresUrls)
   project.provide('redisUrl', redisUrl)
   return async () => {
     run.users--
@@ -30,9 +31,9 @@ export default async function setup(project: TestProject) {
   }
 }
 
-async function open(): Promise<RunStores> {
+async function open(workers: number): Promise<RunStores> {
   const given = await openGivenStores()
   if (given) return given
   const warm = await findWarmStores()
-  return warm ? { ...warm, stop: async () => undefined } : bootStores()
+  return warm ? { ...warm, stop: async () => undefined } : bootStores(workers)
 }

@@ -1,6 +1,10 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const root = new URL('../../', import.meta.url)
+
+/** Many tests wait for another process: one worker more than there are cores keeps the machine busy. */
+export const MAX_WORKERS = Math.min(availableParallelism() + 1, 5)
 
 /** Environment that lets a Node process of the tests start sooner: compiled code is kept between starts. */
 export const NODE_SETTINGS = {

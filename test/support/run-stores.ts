@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,12 +7,13 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
-import { startLocalPostgres } from '../../src/local/postgres.ts'
+import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { memoryFolder } from './memory-folder.ts'
 
 export interface StoreUrls {
-  postgresUrl: string
+  /** One for each worker of a run, or one for all. */
+  postgresUrls: string[]
   redisUrl: string
 }
 
@@ -26,25 +28,35 @@ export const WARM_STORES_FILE = fileURLToPath(
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle/', import.meta.url))
 export const TEMPLATE = 'template_frames'
 
-/** Starts one PostgreSQL, with the migrated template database, and one Redis. */
-export async function bootStores(): Promise<RunStores> {
+/** Starts a PostgreSQL with the migrated template database for each worker, and one Redis. */
+export async function bootStores(workers: number): Promise<RunStores> {
   const dir = mkdtempSync(join(memoryFolder(), 'frames-test-'))
   chmodSync(dir, 0o755)
-  const postgres = await startLocalPostgres({
-    dir: join(dir, 'postgres'),
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
-  })
   const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
-  await makeTemplate(postgres.url)
+  const servers = await bootPostgres(dir, workers)
   return {
-    postgresUrl: postgres.url,
+    postgresUrls: servers.map(({ url }) => url),
     redisUrl: redis.url,
     async stop() {
       await redis.stop()
-      await postgres.stop()
+      await Promise.all(servers.map((server) => server.stop()))
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * Readers of the event log wait for the transactions of every database of their server. With a server each, no worker
+ * waits for another. All are copies of the first.
+ */
+async function bootPostgres(dir: string, count: number): Promise<LocalPostgres[]> {
+  const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '300' }
+  const start = (n: number) => startLocalPostgres({ dir: join(dir, `server-${n}`, 'postgres'), settings })
+  const first = await start(0)
+  await makeTemplate(first.url)
+  await first.stop()
+  for (let n = 1; n < count; n++) execFileSync('cp', ['-a', join(dir, 'server-0'), join(dir, `server-${n}`)])
+  return Promise.all(Array.from({ length: count }, (_, n) => start(n)))
 }
 
 /** The servers in TEST_POSTGRES_URL and TEST_REDIS_URL, such as the service containers of CI. */
@@ -53,7 +65,7 @@ export async function openGivenStores(): Promise<RunStores | undefined> {
   if (!postgresUrl && !redisUrl) return undefined
   if (!postgresUrl || !redisUrl) throw new Error('Set both TEST_POSTGRES_URL and TEST_REDIS_URL, or neither.')
   await makeTemplate(postgresUrl)
-  return { postgresUrl, redisUrl, stop: async () => undefined }
+  return { postgresUrls: [postgresUrl], redisUrl, stop: async () => undefined }
 }
 
 /** Every test file copies this migrated database. */
@@ -87,8 +99,8 @@ export async function findWarmStores(): Promise<StoreUrls | undefined> {
     return undefined
   }
   if (warm.migrations !== migrationsHash()) return undefined
-  const answer = await Promise.all([postgresAnswers(warm.postgresUrl), redisAnswers(warm.redisUrl)])
-  return answer.includes(false) ? undefined : { postgresUrl: warm.postgresUrl, redisUrl: warm.redisUrl }
+  const answer = await Promise.all([...warm.postgresUrls.map(postgresAnswers), redisAnswers(warm.redisUrl)])
+  return answer.includes(false) ? undefined : { postgresUrls: warm.postgresUrls, redisUrl: warm.redisUrl }
 }
 
 async function postgresAnswers(url: string): Promise<boolean> {

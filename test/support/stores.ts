@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { expect, inject, vi } from 'vitest'
 import { type Db, openDb } from '../../src/db/client.ts'
+import { useOpened } from './closing.ts'
 
 export interface Stores {
   db: Db
@@ -14,10 +15,16 @@ export interface Stores {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** The PostgreSQL of this worker. */
+export function ownPostgresUrl(): string {
+  const urls = inject('postgresUrls')
+  return urls[(Number(process.env.VITEST_POOL_ID) - 1) % urls.length]!
+}
+
 /** Opens a new migrated database and a new Redis prefix. Disposing drops both. It fails if a connection is open. */
 export async function openStores(): Promise<Stores> {
   const name = `t_${randomBytes(6).toString('hex')}`
-  const adminUrl = inject('postgresUrl')
+  const adminUrl = ownPostgresUrl()
   await asAdmin(adminUrl, (admin) => createFromTemplate(admin, name))
   const databaseUrl = adminUrl.replace(/postgres$/, name)
   const redisUrl = inject('redisUrl')
@@ -39,6 +46,9 @@ export async function openStores(): Promise<Stores> {
     },
   }
 }
+
+/** One for all tests of a file. */
+export const useStores = () => useOpened(openStores)
 
 /** Waits until every event can be read. An older transaction in any database of the server may still hide some. */
 export async function untilReadable(db: Db): Promise<void> {
