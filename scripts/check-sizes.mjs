@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_385,
   'TypeScript of src': 57_490,
   'text of src': 64_875,
-  tests: 41_978,
+  tests: 41_510,
   bench: 6_340,
   'words of docs': 20_605,
   'words of decisions': 6_004,

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ensureAccount, listAccountOverviews, whatAccountHolds } from '../../src/library/accounts/accounts.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { listAccountOverviews, whatAccountHolds } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import { createBoard, ensureBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { whatGoesWith } from '../../src/library/videos/lifecycle.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
-import type { TestApi } from './app.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { type Person, usePageVisitor } from './page-visitor.ts'
 import { typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** A deleted board rests for a day. Until its owner takes it back, it is at no door, as another account's board is. */
 
-let visitor: PageVisitor
-let api: TestApi
+const visitor = usePageVisitor()
+const { api } = visitor
 let accountId: string
 let otherId: string
-let cookie: string
+let person: Person
 let key: string
 let frameId: string
 let videoId: string
@@ -26,11 +24,8 @@ let token: string
 /** The deleted board, another's, and one that never was. */
 let absent: string[]
 beforeAll(async () => {
-  visitor = await openPageVisitor()
-  ;({ api } = visitor)
-  const { account } = await ensureAccount(api.db, { email: 'rests@example.org', plan: 'pro' })
-  accountId = account.id
-  ;({ cookie } = await visitor.signIn('rests@example.org'))
+  person = await visitor.signIn('rests@example.org', { plan: 'pro' })
+  accountId = person.account.id
   ;({ key } = await createKey(api.db, { accountId, name: 'k' }))
   const seeded = await seedFrames(api.db, { count: 2 })
   ;[frameId, videoId] = [seeded.frameIds[0]!, seeded.videoId]
@@ -44,13 +39,12 @@ beforeAll(async () => {
   otherId = (await seedAccount(api.db)).account.id
   absent = [id, (await createBoard(api.db, { accountId: otherId, name: 'Theirs' })).id, 'never']
 })
-afterAll(() => visitor[Symbol.asyncDispose]())
 
 const named = <T>(given: T): T => JSON.parse(JSON.stringify(given ?? null).replaceAll('FRAME', frameId))
 const http = (method: string, path: string, body?: object | null) =>
   api.call(path, { method, key, ...(body ? { body } : {}) })
 const post = (path: string, fields: Record<string, string> = {}) =>
-  api.call(path, form({ form: formToken(cookie.split('=')[1]!), ...fields }, { cookie, accept: 'application/json' }))
+  person.post(path, fields, { accept: 'application/json' })
 const tool = async (name: string, args: object) => {
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
   return (await api.call('/api/mcp', { method: 'POST', key, body })).json.result
@@ -71,13 +65,12 @@ test('it is in no list, and its link is dead', async () => {
   expect((await http('GET', '/api/boards')).json.boards).toEqual([])
   expect((await http('GET', '/api/boards/export')).text).not.toContain(id)
   for (const path of [`/api/shared/${token}`, `/shared/${token}`]) expect((await api.call(path)).status).toBe(404)
-  expect((await api.call('/boards', { headers: { cookie } })).text).not.toContain(id)
+  expect((await person.get('/boards')).text).not.toContain(id)
   expect((await post('/web/pins', { frame: frameId })).text).not.toContain(id)
 })
 
 test.each(['', '/export?format=zip', '/timeline.csv', '?note=FRAME'])('it is no page: %s', async (path) => {
-  for (const board of absent)
-    expect((await api.call(`/boards/${board}${named(path)}`, { headers: { cookie } })).status).toBe(404)
+  for (const board of absent) expect((await person.get(`/boards/${board}${named(path)}`)).status).toBe(404)
 })
 
 test.each([
@@ -132,11 +125,10 @@ test('it leaves its name, and comes back beside a new board of it with its notes
   const told = (await typesOf(api.db, accountId)).length
   const undo = `/web/boards/${id}/delete/undo`
   const stranger = await visitor.signIn('stranger@example.org')
-  const foreign = form({ form: formToken(stranger.cookie.split('=')[1]!) }, stranger)
-  expect((await api.call(undo, foreign)).status).toBe(404)
+  expect((await stranger.post(undo)).status).toBe(404)
   // The page that follows a deletion has the form of its undo.
-  expect((await api.call(`/boards?deleted=${id}`, { headers: { cookie } })).text).toContain(`action="${undo}"`)
-  const back = await api.call(undo, form({ form: formToken(cookie.split('=')[1]!) }, { cookie }))
+  expect((await person.get(`/boards?deleted=${id}`)).text).toContain(`action="${undo}"`)
+  const back = await person.post(undo)
   expect([back.status, back.headers.get('location')]).toEqual([303, `/boards/${id}`])
   expect((await post(undo)).status).toBe(404)
   const { board } = (await http('GET', `/api/boards/${id}`)).json

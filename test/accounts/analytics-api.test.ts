@@ -1,22 +1,21 @@
 import { parse } from 'csv-parse/sync'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { events } from '../../src/db/schema/events.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { untilReadable } from '../support/stores.ts'
-import { openTestApi, type TestApi } from './app.ts'
+import { openTestApi, useTestApi } from './app.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let api: TestApi
+const api = useTestApi()
 let key: string
 let frameId: string
 const TODAY = new Date().toISOString().slice(0, 10)
 const FORMULA = '=HYPERLINK("https://evil.example","x")'
 
 beforeAll(async () => {
-  api = await openTestApi()
   const operator = await createAccount(api.db, { email: 'figures@example.org', role: 'operator', plan: 'pro' })
   key = (await createKey(api.db, { accountId: operator.id, name: 'figures', scopes: ['events:read'] })).key
   const person = await createAccount(api.db, { email: 'person@example.org', plan: 'pro' })
@@ -28,7 +27,6 @@ beforeAll(async () => {
     { type: 'board.frame_pinned', subject: 'b', accountId: 'b', data: facts, time: new Date('2026-01-31T12:00:00Z') },
   ])
 })
-afterAll(() => api[Symbol.asyncDispose]())
 
 const get = (path: string) => api.call(`/api/analytics/${path}`, { key })
 

@@ -1,20 +1,15 @@
 import { createServer } from 'node:net'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openRateLimits } from '../../src/http/rate-limit/rate-limits.ts'
 import { setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import { listenOn } from '../support/listening.ts'
-import { openTestApi, type TestApi } from './app.ts'
-import { form, openPageVisitor } from './page-visitor.ts'
+import { openTestApi, useTestApi } from './app.ts'
+import { openPageVisitor } from './page-visitor.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await openTestApi()
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useTestApi()
 
 describe('Idempotency-Key', () => {
   test('the stored answer is replayed; another body is 422; a write that failed may be sent again', async () => {
@@ -114,7 +109,7 @@ describe('limits', () => {
     await setPlan(api.db, { accountId: account.id, plan: 'free' })
     expect((await api.call('/api/boards', { key })).status).toBe(429)
 
-    const { cookie } = await visitor.signIn('pages@example.org')
+    const { cookie, post } = await visitor.signIn('pages@example.org')
     // Wherever they come from.
     const usedUp = { 'x-forwarded-for': '198.51.100.7', accept: 'text/html' }
     const status = async (path: string, given: string) =>
@@ -126,8 +121,7 @@ describe('limits', () => {
     expect([await status('/nothing', cookie), await status('/privacy', cookie)]).toEqual([404, 200])
     const page = await api.call('/keys', { headers: { ...usedUp, cookie } })
     expect(page.text).toContain('3 of 12 points')
-    const fields = { form: formToken(cookie.split('=')[1]!), name: 'one', scope: 'saves:read', expires: '0' }
-    const create = async () => (await api.call('/web/keys', form(fields, { cookie }))).status
+    const create = async () => (await post('/web/keys', { name: 'one', scope: 'saves:read', expires: '0' })).status
     expect([await create(), await create()]).toEqual([201, 429])
     const { rows } = await api.db.$client.query(`select count(*)::int as made from api_keys where name = 'one'`)
     expect(rows[0].made).toBe(1)

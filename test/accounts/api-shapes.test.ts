@@ -1,23 +1,21 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { openTestApi, type TestApi } from './app.ts'
+import { openTestApi, useTestApi } from './app.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let api: TestApi
+const api = useTestApi()
 let key: string
 let accountId: string
 let frameIds: string[]
 beforeAll(async () => {
-  api = await openTestApi()
   const { account } = await ensureAccount(api.db, { email: 'shapes@example.org' })
   await setPlan(api.db, { accountId: account.id, plan: 'pro' })
   accountId = account.id
   key = (await createKey(api.db, { accountId, name: 'shapes' })).key
   frameIds = (await seedFrames(api.db, { count: 5 })).frameIds
 })
-afterAll(() => api[Symbol.asyncDispose]())
 
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   api.call(path, { method: 'POST', key, body, headers })

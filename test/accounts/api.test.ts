@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openTestApi, type TestApi } from './app.ts'
+import { describe, expect, test } from 'vitest'
+import { useTestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await openTestApi()
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useTestApi()
 
 describe('the four endpoints of the specification', () => {
   test('saving, also twice, is ok; the list has every saved frame, newest save first', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
 import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
+import { useOpened } from '../support/closing.ts'
 import { type Answer, readAnswer } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -62,6 +63,9 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }
+
+/** One for all tests of a file. */
+export const useTestApi = (options?: TestApiOptions) => useOpened(() => openTestApi(options))
 
 /** The search with frames by id from the record itself: these tests run no projection. */
 function withRecordedFrames(search: LibrarySearch, db: () => Db): LibrarySearch {

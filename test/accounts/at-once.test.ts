@@ -1,20 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import { openTestApi, type TestApi } from './app.ts'
+import { useFolder } from '../support/folder.ts'
+import { openTestApi, useTestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** What one client may have under way at a time: uploads, and answers that have no bound. */
 
-let api: TestApi
-beforeAll(async () => {
-  api = await openTestApi({ scale: 1 })
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useTestApi({ scale: 1 })
+const dataDir = useFolder()
 
 function begin(path: string, options: { method: string; headers: Record<string, string> }): ClientRequest {
   return request(api.url + path, options).on('error', () => {})
@@ -68,8 +65,7 @@ test('an account has one long answer at a time; the next waits for it, and all e
 })
 
 test('an upload is stored byte by byte, and what is sent after a refusal is passed over', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'frames-uploads-'))
-  const api = await openTestApi({ env: { DATA_DIR: dataDir } })
+  await using api = await openTestApi({ env: { DATA_DIR: dataDir } })
   const { key } = await seedAccount(api.db, { role: 'operator' })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const send = (bytes: Buffer, path = '/api/videos') =>
@@ -95,26 +91,4 @@ test('an upload is stored byte by byte, and what is sent after a refusal is pass
   expect((await send(film, '/api/nothing')).status).toBe(404)
   expect((await send(film.subarray(0, 5_000_000))).status).toBe(202)
   agent.destroy()
-  await api[Symbol.asyncDispose]()
-  rmSync(dataDir, { recursive: true, force: true })
-})
-
-test('a client that goes on beyond its limit gets its refusals late, and others do not wait', async () => {
-  const at = (address: string) => ({ headers: { 'x-forwarded-for': address } })
-  const flood = (count: number) =>
-    Promise.all(Array.from({ length: count }, () => api.call('/api/techniques', at('203.0.113.77'))))
-  await flood(600)
-  const refused = await flood(40)
-  expect(refused.map(({ status }) => status)).toEqual(Array(40).fill(429))
-  const isOvertaken = async () => {
-    let answered = false
-    const late = api.call('/api/techniques', at('203.0.113.77')).then(() => {
-      answered = true
-    })
-    const other = await api.call('/livez', at('203.0.113.78'))
-    const overtaken = !answered && other.status === 200
-    await late
-    return overtaken
-  }
-  await expect.poll(isOvertaken).toBe(true)
 })

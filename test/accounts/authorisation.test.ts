@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Operation } from '../../src/http/endpoint.ts'
 import { listRoutes } from '../../src/http/routes.ts'
 import { deleteAccount } from '../../src/library/accounts/accounts.ts'
@@ -8,7 +8,7 @@ import { formToken } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 import { form } from './page-visitor.ts'
 import { type Access, PAGES } from './routes-of-pages.ts'
@@ -50,11 +50,7 @@ const ON_EVERY_PLAN = [
 
 const isMembers = (scope: Scope) => (MEMBER_SCOPES as readonly Scope[]).includes(scope)
 const isScope = (access: Access): access is Scope => (SCOPES as readonly string[]).includes(access)
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false, env: { PUBLIC_URL: 'http://127.0.0.1' } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false, env: { PUBLIC_URL: 'http://127.0.0.1' } })
 
 const declaredRoutes = () =>
   listRoutes(service.api.app.routers).map(({ path, methods, who }) => ({ route: `${methods[0]} ${path}`, who }))

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   findSharedBoard,
   findShareToken,
@@ -9,15 +9,11 @@ import {
 } from '../../src/library/collections/board-settings.ts'
 import { createBoard, listBoards, loadBoard, updateBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 import { typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 interface Model {
   name: string

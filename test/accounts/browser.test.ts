@@ -1,32 +1,20 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { signInUrl } from '../../src/web/sign-in.ts'
-import { noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
-import type { TestApi } from './app.ts'
-import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { noChromium, useBrowser } from '../support/browser.ts'
+import { usePageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let visitor: PageVisitor
-let api: TestApi
-let linkFor: PageVisitor['linkFor']
-let signIn: PageVisitor['signIn']
-beforeAll(async () => {
-  visitor = await openPageVisitor()
-  ;({ api, linkFor, signIn } = visitor)
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
+const visitor = usePageVisitor()
+const { api } = visitor
 
 describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let browser: TestBrowser
-  beforeAll(async () => {
-    browser = await openBrowser(api.url)
-  })
-  afterAll(() => browser?.[Symbol.asyncDispose]())
+  const browser = useBrowser(api)
 
   async function fits(page: Page): Promise<void> {
     expect(
@@ -42,7 +30,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     await page.getByLabel('E-mail address').fill('ada@example.org')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Look at the terminal' }).waitFor()
-    await page.goto(signInUrl(api.url, await linkFor('ada@example.org')))
+    await page.goto(signInUrl(api.url, await visitor.linkFor('ada@example.org')))
     expect(page.url()).not.toContain('#')
     // The button has the focus: Enter is enough.
     await page.keyboard.press('Enter')
@@ -116,7 +104,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
         name,
         expiresAt: n === 1 ? new Date(Date.now() + 86_400_000) : undefined,
       })
-    const { cookie } = await signIn(account.email)
+    const { cookie } = await visitor.signIn(account.email)
     const [name, value] = cookie.split('=') as [string, string]
     const { frameIds } = await seedFrames(api.db, { count: 5 })
     const board = await createBoard(api.db, { accountId: account.id, name: 'Openings that work' })

@@ -1,20 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import type { Caller } from '../../src/library/accounts/key-checks.ts'
 import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import { runHere } from '../support/command-line.ts'
-import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { useFolder } from '../support/folder.ts'
+import { untilReadable, useStores } from '../support/stores.ts'
 import { authenticate } from './authenticate.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let stores: Stores
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-cli-'))
-beforeAll(async () => {
-  stores = await openStores()
+const stores = useStores()
+const dataDir = useFolder()
+beforeAll(() => {
   const settings = {
     DATA_DIR: dataDir,
     DATABASE_URL: stores.databaseUrl,
@@ -23,11 +20,7 @@ beforeAll(async () => {
   }
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
 })
-afterAll(async () => {
-  vi.unstubAllEnvs()
-  rmSync(dataDir, { recursive: true, force: true })
-  await stores[Symbol.asyncDispose]()
-})
+afterAll(() => void vi.unstubAllEnvs())
 
 const json = async (...args: string[]) => JSON.parse((await runHere(...args, '--json')).out)
 

@@ -1,37 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
+import { expect, test } from 'vitest'
 import { createBoard, loadBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { listSaves } from '../../src/library/collections/saves.ts'
-import type { TestApi } from './app.ts'
-import { type FormFields, form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import type { Plan } from '../../src/vocabulary.ts'
+import { type FormFields, form, usePageVisitor } from './page-visitor.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let visitor: PageVisitor
-let api: TestApi
-beforeAll(async () => {
-  visitor = await openPageVisitor()
-  ;({ api } = visitor)
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
+const visitor = usePageVisitor()
+const { api } = visitor
 
 let people = 0
 /** A signed-in person who sends forms as a page without script does, or JSON as a script does. */
-async function person({ plan = 'pro' }: { plan?: 'free' | 'pro' } = {}) {
-  const email = `collector${++people}@example.org`
-  const { account } = await ensureAccount(api.db, { email, plan })
-  const { cookie } = await visitor.signIn(email)
-  const token = formToken(cookie.split('=')[1]!)
-  const post = (path: string, fields: FormFields, headers: Record<string, string> = {}) =>
-    api.call(path, form({ form: token, ...fields }, { cookie, ...headers }))
+async function person(plan: Plan = 'pro') {
+  const me = await visitor.signIn(`collector${++people}@example.org`, { plan })
   return {
-    account,
-    cookie,
-    get: (path: string) => api.call(path, { headers: { cookie } }),
-    post,
-    ask: (path: string, fields: FormFields) => post(path, fields, { accept: 'application/json' }),
-    boardOf: async (boardId: string) => loadBoard(api.db, { accountId: account.id, boardId }),
+    ...me,
+    ask: (path: string, fields: FormFields) => me.post(path, fields, { accept: 'application/json' }),
+    boardOf: async (boardId: string) => loadBoard(api.db, { accountId: me.account.id, boardId }),
   }
 }
 
@@ -114,9 +99,7 @@ test('a frame on a later page of a board can have a note', async () => {
 
 test('a page behind the last one of the videos does not say that there are none', async () => {
   await seedFrames(api.db, { count: 1 })
-  await ensureAccount(api.db, { email: 'lists@example.org', plan: 'pro', role: 'operator' })
-  const { cookie } = await visitor.signIn('lists@example.org')
-  const page = await api.call('/operator?page=9', { headers: { cookie } })
+  const page = await (await visitor.signIn('lists@example.org', { role: 'operator' })).get('/operator?page=9')
   expect(page.text).toContain('No video is on this page')
 })
 
@@ -178,7 +161,7 @@ test('unpinning can be taken back with notes, places and cover', async () => {
 
 test('on the free plan everything can be seen, exported and removed; what pins anew is not offered', async () => {
   const { frameIds } = await seedFrames(api.db, { count: 2 })
-  const me = await person({ plan: 'free' })
+  const me = await person('free')
   expect((await me.get('/saves')).text).toContain('need the <strong>pro</strong> plan')
   expect((await me.get('/saves/export?format=csv')).status).toBe(200)
   expect((await me.ask('/web/unsaves', { frame: frameIds })).json).toMatchObject({ removed: [], undo: null })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createAccount, deleteAccount } from '../../src/library/accounts/accounts.ts'
 import { createGrant } from '../../src/library/accounts/grants.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -9,15 +9,11 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
 import { frames } from '../library/support.ts'
 import { useFolder } from '../support/folder.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 import { seedFrames } from './seed-frames.ts'
 
-let stores: Stores
+const stores = useStores()
 const dataDir = useFolder()
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
 
 const run = (...args: string[]) => frames({ stores, config: { dataDir } }, stores.redisUrl, args)
 

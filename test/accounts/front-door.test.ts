@@ -1,17 +1,12 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { expect, test } from 'vitest'
+import { form, usePageVisitor } from './page-visitor.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** What a stranger may put into a request, and what must not come of it. */
 
-let visitor: PageVisitor
-let api: PageVisitor['api']
-beforeAll(async () => {
-  visitor = await openPageVisitor()
-  api = visitor.api
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
+const visitor = usePageVisitor()
+const { api } = visitor
 
 const EVIL = 'evil.example'
 

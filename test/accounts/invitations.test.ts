@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import type { Mailer } from '../../src/outbound/mailer.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { form, openPageVisitor, type PageVisitor, usePageVisitor } from './page-visitor.ts'
 
 /** Where sign-up is off, an operator lets people in from the console. */
 
-let visitor: PageVisitor
+const visitor = usePageVisitor({ signup: false })
 let post: (fields: Record<string, string>) => ReturnType<PageVisitor['api']['call']>
 beforeAll(async () => {
-  visitor = await openPageVisitor({ signup: false })
-  const { api } = visitor
-  await ensureAccount(api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
-  const { cookie } = await visitor.signIn('op@example.org')
-  post = (fields) =>
-    api.call('/web/accounts/invite', form({ form: formToken(cookie.split('=')[1]!), ...fields }, { cookie }))
+  const operator = await visitor.signIn('op@example.org', { role: 'operator' })
+  post = (fields) => operator.post('/web/accounts/invite', fields)
 })
-afterAll(() => visitor[Symbol.asyncDispose]())
 
 test('an invitation creates the account with the default plan, once', async () => {
   const { api } = visitor
@@ -46,10 +40,8 @@ test('with a mail server the invitation goes by mail and is not shown', async ()
   const sent: { to: string; text: string }[] = []
   const mailer: Mailer = { send: async (mail) => void sent.push(mail), close: () => undefined }
   await using mailing = await openPageVisitor({ signup: false, mailer })
-  await ensureAccount(mailing.api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
-  const { cookie } = await mailing.signIn('op@example.org')
-  const fields = { form: formToken(cookie.split('=')[1]!), email: 'bob@example.org' }
-  const invited = await mailing.api.call('/web/accounts/invite', form(fields, { cookie }))
+  const operator = await mailing.signIn('op@example.org', { role: 'operator' })
+  const invited = await operator.post('/web/accounts/invite', { email: 'bob@example.org' })
   expect([invited.status, invited.text.includes('fll_')]).toEqual([201, false])
   expect(sent).toEqual([expect.objectContaining({ to: 'bob@example.org', text: expect.stringContaining('fll_') })])
 })
@@ -58,10 +50,8 @@ test('an invitation whose mail cannot be sent shows its link', async () => {
   // No mail server listens on port 1.
   await using mailing = await openPageVisitor({ signup: false, env: { SMTP_URL: 'smtp://127.0.0.1:1' } })
   const { api } = mailing
-  await ensureAccount(api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
-  const { cookie } = await mailing.signIn('op@example.org')
-  const fields = { form: formToken(cookie.split('=')[1]!), email: 'bob@example.org' }
-  const invited = await api.call('/web/accounts/invite', form(fields, { cookie }))
+  const operator = await mailing.signIn('op@example.org', { role: 'operator' })
+  const invited = await operator.post('/web/accounts/invite', { email: 'bob@example.org' })
   expect([invited.status, invited.text]).toEqual([201, expect.stringContaining('The mail could not be sent')])
   const code = /sign-in\/confirm#(fll_\w+)/.exec(invited.text)![1]!
   expect((await api.call('/web/sign-in/confirm', form({ code }))).status).toBe(303)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { apiKeys } from '../../src/db/schema/accounts.ts'
 import {
   createAccount,
@@ -22,16 +22,12 @@ import {
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrame, saveFrames } from '../../src/library/collections/saves.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 import { authenticate } from './authenticate.ts'
 import { eventsOf, expectCountsToAddUp, typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 describe('keys', () => {
   test('a key has the shape, the checksum finds every single typo, and only its hash is kept', async () => {

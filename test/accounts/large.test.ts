@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { finishDeletions, markAccountDeleted } from '../../src/library/accounts/accounts.ts'
 import { createBoard, deleteBoard, listBoards, loadBoard, restoreBoard } from '../../src/library/collections/boards.ts'
 import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
 import { pinFrame, pinFrames, repinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 import { eventsOf, expectCountsToAddUp, typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** Full boards and large accounts: what is stored about them adds up, and no deed holds a transaction for long. */
 
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 const rows = async <T extends object>(text: string, values: unknown[] = []) =>
   (await stores.db.$client.query<T>(text, values)).rows

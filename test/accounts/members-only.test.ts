@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { checkConnection } from '../../src/cli/connect.ts'
 import { listRoutes } from '../../src/http/routes.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
@@ -7,8 +7,9 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { openPictureSigner } from '../../src/server/members-only.ts'
 import { addVideo, openScripted, scriptedAnnotator } from '../library/support.ts'
 import { postModern } from '../mcp/support.ts'
-import { openService, type Service } from '../support/service.ts'
-import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { useOpened } from '../support/closing.ts'
+import { openService } from '../support/service.ts'
+import { usePageVisitor } from './page-visitor.ts'
 import { seedAccount } from './seed-frames.ts'
 
 /** READS=members: nothing of the library is read without a key or a session. */
@@ -29,20 +30,16 @@ const OPEN = [
   'GET /api/shared/:token',
 ]
 
-let service: Service
-let visitor: PageVisitor
-beforeAll(async () => {
-  service = await openScripted(
+const service = useOpened(() =>
+  openScripted(
     scriptedAnnotator('scripted@1', () => ({})),
     { env: { READS: 'members' } },
-  )
+  ),
+)
+const visitor = usePageVisitor({ env: { READS: 'members' } })
+beforeAll(async () => {
   await addVideo(service, 6)
   await service.drain()
-  visitor = await openPageVisitor({ env: { READS: 'members' } })
-})
-afterAll(async () => {
-  await visitor[Symbol.asyncDispose]()
-  await service[Symbol.asyncDispose]()
 })
 
 const isRefused = ({ status, headers }: Response) =>

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createBoard, loadBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
-import { openTestApi, type TestApi } from './app.ts'
+import { useTestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** Moving pins: a move writes one row, and a board that its owner moves at without end delays nobody else. */
 
 const PINS = 500
 
-let api: TestApi
+const api = useTestApi()
 let frameIds: string[]
 beforeAll(async () => {
-  api = await openTestApi()
   ;({ frameIds } = await seedFrames(api.db, { count: PINS }))
 })
-afterAll(() => api[Symbol.asyncDispose]())
 
 async function longBoard() {
   const { account, key } = await seedAccount(api.db)

@@ -1,50 +1,33 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { expect, test } from 'vitest'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
-import type { TestApi } from './app.ts'
-import { type FormFields, form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { type FormFields, usePageVisitor } from './page-visitor.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** Forms of people and operators: what they ask first, and what they refuse. */
 
-let visitor: PageVisitor
-let api: TestApi
-beforeAll(async () => {
-  visitor = await openPageVisitor()
-  ;({ api } = visitor)
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
-
-async function openPerson(email: string, role: 'member' | 'operator' = 'member') {
-  const { account } = await ensureAccount(api.db, { email, plan: 'pro', role })
-  const { cookie } = await visitor.signIn(email)
-  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
-  return { account, cookie, key, token: formToken(cookie.split('=')[1]!) }
-}
+const visitor = usePageVisitor()
+const { api } = visitor
 
 test('a page that asks before a deed tells what goes', async () => {
-  const { cookie, token } = await openPerson('asks@example.org', 'operator')
+  const { post } = await visitor.signIn('asks@example.org', { role: 'operator' })
   const { videoId, frameIds } = await seedFrames(api.db, { count: 1 })
   for (const told of ['1 person', '2 people']) {
     await saveFrames(api.db, { accountId: (await seedAccount(api.db)).account.id, frameIds })
-    const asked = await api.call('/web/operator/videos', form({ form: token, one: `delete:${videoId}` }, { cookie }))
+    const asked = await post('/web/operator/videos', { one: `delete:${videoId}` })
     expect(asked.text).toContain('1 frame goes with it')
     expect(asked.text).toContain(`<strong>${told}</strong> would lose`)
   }
-  const deed = { form: token, act: 'delete', video: [videoId, 'none'] }
-  const status = async (more: FormFields) =>
-    (await api.call('/web/operator/videos', form({ ...deed, ...more }, { cookie }))).status
+  const deed = { act: 'delete', video: [videoId, 'none'] }
+  const status = async (more: FormFields) => (await post('/web/operator/videos', { ...deed, ...more })).status
   expect([await status({}), await status({ sure: '1' })]).toEqual([200, 409])
 })
 
 test('a switch of an operator that is sent without its value changes nothing', async () => {
-  const { account } = await openPerson('disabled@example.org')
-  const { cookie, token } = await openPerson('switches@example.org', 'operator')
-  const post = async (fields: FormFields) =>
-    (await api.call(`/web/accounts/${account.id}/disable`, form({ form: token, ...fields }, { cookie }))).status
+  const { account } = await seedAccount(api.db)
+  const operator = await visitor.signIn('switches@example.org', { role: 'operator' })
+  const post = async (fields: FormFields) => (await operator.post(`/web/accounts/${account.id}/disable`, fields)).status
   const isDisabled = async () =>
     (await api.db.$client.query('select disabled_at from accounts where id = $1', [account.id])).rows[0].disabled_at !==
     null
@@ -54,8 +37,7 @@ test('a switch of an operator that is sent without its value changes nothing', a
 })
 
 test('A2: a format that does not exist is refused before anything is looked for', async () => {
-  const { cookie } = await visitor.signIn('exports@example.org')
-  const get = (path: string) => api.call(path, { headers: { cookie } })
+  const { get } = await visitor.signIn('exports@example.org')
   for (const format of ['zzz', 'csv'])
     expect((await get(`/boards/none/timeline.${format}`)).status).toBe(format === 'zzz' ? 400 : 404)
   for (const path of ['/saves/export', '/boards/none/export']) {
@@ -65,14 +47,15 @@ test('A2: a format that does not exist is refused before anything is looked for'
 })
 
 test('a description shows on the page of a board and its share link, and outlives a new name and an undo', async () => {
-  const { account, cookie, key, token } = await openPerson('describes@example.org')
+  const person = await visitor.signIn('describes@example.org', { plan: 'pro' })
+  const { account } = person
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
   const { id } = await createBoard(api.db, { accountId: account.id, name: 'Plans' })
-  const post = (path: string, fields: FormFields) =>
-    api.call(path, form({ form: token, ...fields }, { cookie, accept: 'application/json' }))
+  const post = (path: string, fields: FormFields) => person.post(path, fields, { accept: 'application/json' })
   const described = async () => (await api.call(`/api/boards/${id}`, { key })).json.board
   await post(`/web/boards/${id}/rename`, { name: 'May', description: 'For <the> launch' })
   expect(await described()).toMatchObject({ name: 'May', description: 'For <the> launch' })
-  expect((await api.call(`/boards/${id}`, { headers: { cookie } })).text).toContain('For &lt;the&gt; launch')
+  expect((await person.get(`/boards/${id}`)).text).toContain('For &lt;the&gt; launch')
   const { json } = await api.call(`/api/boards/${id}/share`, { method: 'POST', key, body: {} })
   expect((await api.call(new URL(json.url).pathname)).text).toContain('For &lt;the&gt; launch')
   await post(`/web/boards/${id}/rename`, { name: 'June' })

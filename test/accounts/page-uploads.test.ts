@@ -1,27 +1,14 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { expect, test } from 'vitest'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import { seedVideo } from '../support/seed.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { openPageVisitor, usePageVisitor } from './page-visitor.ts'
 
-let visitor: PageVisitor
-beforeAll(async () => {
-  visitor = await openPageVisitor({ scale: 1, env: { MAX_UPLOAD_MB: '1300' } })
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
-
-async function operator(name: string) {
-  const email = `${name}@example.org`
-  await createAccount(visitor.api.db, { email, role: 'operator', plan: 'free' })
-  const { cookie } = await visitor.signIn(email)
-  return { cookie, token: formToken(cookie.split('=')[1]!) }
-}
+const visitor = usePageVisitor({ scale: 1, env: { MAX_UPLOAD_MB: '1300' } })
 
 test('A13: a sender who leaves within a file is no failure of ours in the log', async () => {
   const { api } = visitor
-  const { cookie } = await operator('left')
+  const { cookie } = await visitor.signIn('left@example.org', { role: 'operator' })
   const file = request(`${api.url}/web/videos/file`, {
     method: 'POST',
     headers: { cookie, 'content-type': 'multipart/form-data; boundary=b', 'content-length': 4_000_000 },
@@ -36,7 +23,7 @@ test('A13: a sender who leaves within a file is no failure of ours in the log', 
 
 test('a file that the library has leads to its video, and the page says so', async () => {
   const { api } = visitor
-  const { cookie, token } = await operator('twice')
+  const { cookie, token, get } = await visitor.signIn('twice@example.org', { role: 'operator' })
   const send = (accept: string, details: Record<string, string> = {}) => {
     const body = new FormData()
     body.set('form', token)
@@ -65,7 +52,7 @@ test('a file that the library has leads to its video, and the page says so', asy
   expect(await (await send('application/json')).json()).toMatchObject({ video: { id: video.id }, created: false })
   const plain = await send('text/html')
   expect([plain.status, plain.headers.get('location')]).toEqual([303, `/operator/videos/${video.id}?known=1`])
-  const page = await api.call(plain.headers.get('location')!, { headers: { cookie } })
+  const page = await get(plain.headers.get('location')!)
   expect(page.text).toContain('The library has this file already, with the details below.')
 })
 
@@ -103,10 +90,8 @@ test('A3: uploads over a slow line end by form and API; what falls below the rat
   // The rate is counted over two seconds here, so that five slow seconds are more than two of its windows.
   await using slow = await openPageVisitor({ connections: { bodyMs: 1_000 } })
   const { api } = slow
-  const { id: accountId } = await createAccount(api.db, { email: 'line@example.org', role: 'operator', plan: 'pro' })
-  const { cookie } = await slow.signIn('line@example.org')
-  const token = formToken(cookie.split('=')[1]!)
-  const { key } = await createKey(api.db, { accountId, name: 'line', scopes: ['videos:write'] })
+  const { account, cookie, token } = await slow.signIn('line@example.org', { role: 'operator', plan: 'pro' })
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'line', scopes: ['videos:write'] })
   const bytes = (n: number) => Buffer.alloc(4_000_000, n)
   const fields = new FormData()
   fields.set('form', token)
@@ -129,12 +114,12 @@ test('A3: uploads over a slow line end by form and API; what falls below the rat
 
 test('an address that the library has leads to its video', async () => {
   const { api } = visitor
-  const { cookie, token } = await operator('known')
+  const operator = await visitor.signIn('known@example.org', { role: 'operator' })
   const address = 'https://example.org/films/known.mp4'
   const { id } = await seedVideo(api.db, { sourceKey: `url:${address}`, sourceUrl: address, title: 'Known' })
-  const checked = await api.call('/web/videos/check', form({ form: token, addresses: address }, { cookie }))
+  const checked = await operator.post('/web/videos/check', { addresses: address })
   const [, link] = /in the library already: <a href="([^"]+)"/.exec(checked.text)!
-  const page = await api.call(link!, { headers: { cookie } })
+  const page = await operator.get(link!)
   expect(page.status).toBe(200)
   expect(page.text).toContain(`id="v-${id}"`)
 })

@@ -1,23 +1,15 @@
 import { createServer, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ensureAccount, findAccountByEmail } from '../../src/library/accounts/accounts.ts'
 import { createKey, listKeys } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { openMailer } from '../../src/outbound/mailer.ts'
 import { listenOn } from '../support/listening.ts'
-import type { TestApi } from './app.ts'
 import { authenticate } from './authenticate.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { form, openPageVisitor, usePageVisitor } from './page-visitor.ts'
 
-let visitor: PageVisitor
-let api: TestApi
-let linkFor: PageVisitor['linkFor']
-let signIn: PageVisitor['signIn']
-beforeAll(async () => {
-  visitor = await openPageVisitor()
-  ;({ api, linkFor, signIn } = visitor)
-})
-afterAll(() => visitor[Symbol.asyncDispose]())
+const visitor = usePageVisitor()
+const { api } = visitor
 
 const formOf = (page: string) => /name="form" value="([^"]+)"/.exec(page)![1]!
 
@@ -25,7 +17,7 @@ describe('sign-in', () => {
   test('a mailed link signs in once, and the address becomes a free member', async () => {
     const asked = await api.call('/web/sign-in', form({ email: 'New@Example.org' }))
     expect(asked.status).toBe(200)
-    const code = await linkFor('new@example.org')
+    const code = await visitor.linkFor('new@example.org')
     expect(await findAccountByEmail(api.db, 'new@example.org')).toBeUndefined()
     const answers = await Promise.all(Array.from({ length: 5 }, () => api.call('/web/sign-in/confirm', form({ code }))))
     expect(answers.map((answer) => answer.status).sort()).toEqual([303, 400, 400, 400, 400])
@@ -56,7 +48,7 @@ describe('sign-in', () => {
   })
 
   test('keys that have ended are shown in pages of fifty', async () => {
-    const { cookie } = await signIn('many@example.org')
+    const { cookie } = await visitor.signIn('many@example.org')
     const account = (await findAccountByEmail(api.db, 'many@example.org'))!
     await api.db.$client.query(
       `insert into api_keys (id, account_id, name, hash, hint, scopes, created_at, revoked_at)
@@ -79,7 +71,7 @@ describe('sign-in', () => {
   })
 
   test('forms of other sites and forms without the session’s token do nothing', async () => {
-    const { cookie } = await signIn('forms@example.org')
+    const { cookie } = await visitor.signIn('forms@example.org')
     const page = await api.call('/keys', { headers: { cookie } })
     const token = formOf(page.text)
     const fields = { form: token, name: 'x', scope: 'saves:read', expires: '0' }
@@ -92,8 +84,8 @@ describe('sign-in', () => {
       form({ ...fields, form: '' }, { cookie }),
     ]
     for (const attempt of refused) expect((await api.call('/web/keys', attempt)).status).toBe(403)
-    const other = await signIn('other@example.org')
-    expect((await api.call('/web/keys', form(fields, other))).status).toBe(403)
+    const other = await visitor.signIn('other@example.org')
+    expect((await api.call('/web/keys', form(fields, { cookie: other.cookie }))).status).toBe(403)
     expect((await api.call('/web/keys', form(fields))).headers.get('location')).toBe('/sign-in')
     const account = (await findAccountByEmail(api.db, 'forms@example.org'))!
     expect(await listKeys(api.db, account.id)).toEqual([])
@@ -107,19 +99,22 @@ describe('sign-in', () => {
   })
 
   test('signing out ends this session, signing out everywhere ends all and the links under way', async () => {
-    const [one, two] = [await signIn('many@example.org'), await signIn('many@example.org')]
+    const [one, two] = [await visitor.signIn('many@example.org'), await visitor.signIn('many@example.org')]
     const page = (cookie: string) => api.call('/keys', { headers: { cookie } })
-    await api.call('/web/sign-out', form({ form: formOf((await page(one.cookie)).text) }, one))
+    await api.call('/web/sign-out', form({ form: formOf((await page(one.cookie)).text) }, { cookie: one.cookie }))
     expect((await page(one.cookie)).status).toBe(303)
-    const three = await signIn('many@example.org')
+    const three = await visitor.signIn('many@example.org')
     const pending = await createSignInCode(api.db, { email: 'many@example.org', newPlan: 'free' })
-    await api.call('/web/sign-out-everywhere', form({ form: formOf((await page(two.cookie)).text) }, two))
+    await api.call(
+      '/web/sign-out-everywhere',
+      form({ form: formOf((await page(two.cookie)).text) }, { cookie: two.cookie }),
+    )
     for (const { cookie } of [two, three]) expect((await page(cookie)).status).toBe(303)
     expect(await redeemSignInCode(api.db, { code: pending!.code })).toBeUndefined()
   })
 
   test('deleting the account needs its address, and ends everything', async () => {
-    const { cookie } = await signIn('leaving@example.org')
+    const { cookie } = await visitor.signIn('leaving@example.org')
     const account = (await findAccountByEmail(api.db, 'leaving@example.org'))!
     const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
     const token = formOf((await api.call('/keys', { headers: { cookie } })).text)
@@ -172,7 +167,7 @@ describe('sign-in', () => {
   })
 
   test('shared pages tell nothing of their reader but the kind, and nobody else’s cache keeps a reader’s', async () => {
-    const { cookie } = await signIn('reader@example.org')
+    const { cookie } = await visitor.signIn('reader@example.org')
     const [anyone, member] = [await api.call('/'), await api.call('/', { headers: { cookie } })]
     expect(anyone.headers.get('cache-control')).toContain('public')
     expect(member.headers.get('cache-control')).toBe('private, no-cache')
@@ -253,7 +248,7 @@ describe('sign-in', () => {
   })
 
   test('a page with a session or a form of one has no tie to the window that opened it', async () => {
-    const { cookie } = await signIn('opened@example.org')
+    const { cookie } = await visitor.signIn('opened@example.org')
     const tieOf = async (path: string, headers: Record<string, string> = {}) =>
       (await api.call(path, { headers })).headers.get('cross-origin-opener-policy')
     for (const path of ['/', '/docs', '/techniques', '/keys']) expect(await tieOf(path, { cookie })).toBe('same-origin')

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { priceOf } from '../../src/http/endpoint.ts'
 import { PRICES, type Price } from '../../src/http/rate-limit/budgets.ts'
 import { listRoutes } from '../../src/http/routes.ts'
-import { setPlan } from '../../src/library/accounts/accounts.ts'
 import { SCOPES } from '../../src/library/accounts/key-checks.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { formToken } from '../../src/library/accounts/sessions.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 import type { TestApi } from './app.ts'
-import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { form, type Person, usePageVisitor } from './page-visitor.ts'
 
 /** What everything costs: one table, and the points that each request really takes. */
 
@@ -46,40 +44,27 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
   ],
 }
 
-let visitor: PageVisitor
-let api: TestApi
-let taken = 0
-let person: { key: string; cookie: string }
-beforeAll(async () => {
-  visitor = await openPageVisitor({
-    limits: (limits) => ({
-      ...limits,
-      consume: (budget, subject, points) => {
-        taken += points
-        return limits.consume(budget, subject, points)
-      },
-      consumeLocally: (budget, subject, points) => {
-        taken += points
-        return limits.consumeLocally(budget, subject, points)
-      },
-    }),
-  })
-  ;({ api } = visitor)
-  person = await signIn('operator@example.org')
+const visitor = usePageVisitor({
+  limits: (limits) => ({
+    ...limits,
+    consume: (budget, subject, points) => {
+      taken += points
+      return limits.consume(budget, subject, points)
+    },
+    consumeLocally: (budget, subject, points) => {
+      taken += points
+      return limits.consumeLocally(budget, subject, points)
+    },
+  }),
 })
-afterAll(() => visitor[Symbol.asyncDispose]())
-
-async function signIn(email: string) {
-  const { cookie } = await visitor.signIn(email)
-  const { rows } = await api.db.$client.query<{ id: string }>(
-    `update accounts set role = 'operator' where email = $1 returning id`,
-    [email],
-  )
-  const accountId = rows[0]!.id
-  await setPlan(api.db, { accountId, plan: 'pro' })
-  const { key } = await createKey(api.db, { accountId, name: 'k', scopes: [...SCOPES] })
-  return { key, cookie }
-}
+const { api } = visitor
+let taken = 0
+let person: Person
+let key: string
+beforeAll(async () => {
+  person = await visitor.signIn('operator@example.org', { role: 'operator', plan: 'pro' })
+  ;({ key } = await createKey(api.db, { accountId: person.account.id, name: 'k', scopes: [...SCOPES] }))
+})
 
 async function pointsOf(path: string, call: Parameters<TestApi['call']>[1] = {}) {
   const before = taken
@@ -106,13 +91,13 @@ test.each(operations)('$id', async (operation) => {
   expect(priceOf(operation)).toBe(price)
   const asked = id === 'findSequences' ? `${path}?seq=subject.ui~surface.ui` : named(path)
   const body = method === 'get' || method === 'delete' ? {} : { body: {} }
-  const key = scope ? { key: person.key } : {}
-  expect(await pointsOf(asked, { method: method.toUpperCase(), ...key, ...body })).toBe(PRICES[price])
+  const own = scope ? { key } : {}
+  expect(await pointsOf(asked, { method: method.toUpperCase(), ...own, ...body })).toBe(PRICES[price])
 })
 
 const callOf = (name: string, args: object = {}) => ({
   method: 'POST',
-  key: person.key,
+  key,
   body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
 })
 
@@ -124,8 +109,7 @@ test('each tool costs what its operation does', async () => {
 })
 
 test('each page and action of a person has its price, which its account pays once', async () => {
-  const { cookie } = person
-  const token = formToken(cookie.split('=')[1]!)
+  const { cookie, token } = person
   const own = listRoutes(visitor.routers).filter(({ who, path }) => who && !path.startsWith('/oauth/'))
   expect(own.length).toBeGreaterThan(40)
   // The last of them deletes the account.
@@ -143,7 +127,7 @@ test('counts, no look-alikes and deep pages cost a write, kept or not; no price 
   for (const query of ['facets=1', 'variety=on', 'page=100', 'facets=1'])
     expect([query, await pointsOf(`/api/frames?${query}`)]).toEqual([query, 5])
   const told = { jsonrpc: '2.0', method: 'notifications/initialized' }
-  expect(await pointsOf('/api/mcp', { method: 'POST', key: person.key, body: told })).toBe(1)
+  expect(await pointsOf('/api/mcp', { method: 'POST', key, body: told })).toBe(1)
   const raised = [
     ['browse_frames', { counts: true }],
     ['browse_frames', { counts: true }],

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { authenticate } from './authenticate.ts'
 import { seedFrames } from './seed-frames.ts'
 
@@ -13,23 +13,19 @@ const ADDRESS = '203.0.113.77'
 const WORDS = 'plantedwords'
 const SMTP_PASSWORD = 'canary-smtp-password'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({
-    // The level that writes the most.
-    env: { LOG_LEVEL: 'debug', TRUST_PROXY: '1', SMTP_URL: `smtp://mailuser:${SMTP_PASSWORD}@127.0.0.1:1` },
-    overrides: {
-      mailer: {
-        // As a mail server refuses a recipient.
-        send: async ({ to }) => {
-          throw Object.assign(new Error(`550 5.1.1 <${to}>: Recipient address rejected`), { rejected: [to] })
-        },
-        close: () => undefined,
+const service = useService({
+  // The level that writes the most.
+  env: { LOG_LEVEL: 'debug', TRUST_PROXY: '1', SMTP_URL: `smtp://mailuser:${SMTP_PASSWORD}@127.0.0.1:1` },
+  overrides: {
+    mailer: {
+      // As a mail server refuses a recipient.
+      send: async ({ to }) => {
+        throw Object.assign(new Error(`550 5.1.1 <${to}>: Recipient address rejected`), { rejected: [to] })
       },
+      close: () => undefined,
     },
-  })
+  },
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** A person with every kind of secret, and ways to use them. */
 async function openPerson() {

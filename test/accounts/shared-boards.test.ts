@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, markAccountDeleted, nameAccount, setDisabled } from '../../src/library/accounts/accounts.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
-import { openTestApi, type TestApi } from './app.ts'
+import { useTestApi } from './app.ts'
 import { eventsOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 /** A board as its owner and whoever has its link read it: as it is now, in pages, and as long as the account lives. */
 
-let api: TestApi
-beforeAll(async () => {
-  api = await openTestApi()
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useTestApi()
 
 async function sharedBoard() {
   const { account, key } = await seedAccount(api.db)

@@ -1,15 +1,16 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Operation } from '../../src/http/endpoint.ts'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
+import { useOpened } from '../support/closing.ts'
 import { ENGINES } from '../support/engines.ts'
 import { faultOf, type HostileRequest, hostileRequests } from '../support/hostile.ts'
-import { openService, type Service } from '../support/service.ts'
-import { type ContractLibrary, openContractLibrary } from './library.ts'
+import { useService } from '../support/service.ts'
+import { openContractLibrary } from './library.ts'
 
 interface Problem {
   code: string
@@ -47,11 +48,7 @@ const TOO_LONG = { status: 431, contentType: 'application/json', body: '{"code":
 const TIMES = Number(process.env.FUZZ_TIMES ?? 1)
 
 describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
-  let library: ContractLibrary
-  beforeAll(async () => {
-    library = await openContractLibrary(engine)
-  })
-  afterAll(() => library[Symbol.asyncDispose]())
+  const library = useOpened(() => openContractLibrary(engine))
 
   async function storm(numRuns: number, requests: fc.Arbitrary<HostileRequest>): Promise<void> {
     const { url } = library.service
@@ -96,11 +93,7 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
 })
 
 describe('every door names what is wrong', () => {
-  let service: Service
-  beforeAll(async () => {
-    service = await openService({ worker: false })
-  })
-  afterAll(() => service[Symbol.asyncDispose]())
+  const service = useService({ worker: false })
 
   const ask = async ({ method, path }: Operation, query = '', init: { type?: string; body?: string | Buffer } = {}) => {
     const at = path.replace(':format', 'csv').replace(/:\w+/g, 'none')

@@ -5,16 +5,12 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openService, type Service } from '../support/service.ts'
+import { expect, test } from 'vitest'
+import { useService } from '../support/service.ts'
 
 /** Bodies of POST /api/videos: what is refused, and that nothing is left of it. */
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ env: { MAX_UPLOAD_MB: '1' } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ env: { MAX_UPLOAD_MB: '1' } })
 
 async function post(body: BodyInit | undefined, type?: string) {
   const answer = await fetch(`${service.url}/api/videos`, {

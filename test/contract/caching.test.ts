@@ -1,20 +1,17 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
+import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService } from '../support/service.ts'
-import { type CountedApi, openCountedApi, type Raw } from './counted-api.ts'
+import { openCountedApi, type Raw } from './counted-api.ts'
 
 /** What an edge cache and a client may keep. Reads run on real rows, and calls to the engine are counted. */
 
-let api: CountedApi
-beforeAll(async () => {
-  api = await openCountedApi()
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useOpened(openCountedApi)
 
 const paths = () => [
   '/api/frames',

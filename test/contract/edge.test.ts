@@ -3,20 +3,16 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import express from 'express'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clientIp } from '../../src/http/edge.ts'
 import { openRoutes } from '../../src/http/routes.ts'
 import { listen, send } from '../mcp/support.ts'
 import { listenOn } from '../support/listening.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /** What the HTTP edge does for every route: CORS, OPTIONS, requests that cannot be parsed, client addresses. */
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false })
 
 test('a target that is no address is refused in JSON, and the absolute form is its path', async () => {
   const wall = '/api/frames?kind=cut'

@@ -1,20 +1,18 @@
 import { globSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Operation } from '../../src/http/endpoint.ts'
 import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 import { seedSamples } from '../support/samples.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 // What the documents show as an example finds something in the library of a first start.
 
-let service: Service
+const service = useService()
 beforeAll(async () => {
-  service = await openService()
   await seedSamples(service.stores.db)
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const isOpenRead = ({ method, scope, path }: Operation) => method === 'get' && !scope && /^\/api\/[a-z]+$/.test(path)
 const ofOperations = OPERATIONS.filter(isOpenRead).flatMap(({ path, parameters = {} }: Operation) =>

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openService, type Service } from '../support/service.ts'
+import { describe, expect, test } from 'vitest'
+import { useService } from '../support/service.ts'
 
 const IMAGE = Buffer.from('0123456789')
 const PATH = '/media/k3v9x0aq7m2d-1a4c-0f3c21ab.webp'
 const ETAG = '"k3v9x0aq7m2d-1a4c-0f3c21ab.webp"'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false, overrides: { readImage: async () => IMAGE } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false, overrides: { readImage: async () => IMAGE } })
 
 async function ask(headers: Record<string, string>, method = 'GET') {
   const answer = await fetch(service.url + PATH, { method, headers })

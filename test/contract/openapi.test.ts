@@ -3,19 +3,15 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listRoutes } from '../../src/http/routes.ts'
 import { OPERATIONS } from '../../src/server/build-app.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { documented, makeDocument } from '../support/openapi.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false })
 
 /** What programs call; everything else that is mounted is a page for people or belongs to one. */
 const forPrograms = (path: string) =>

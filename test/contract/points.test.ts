@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listRoutes } from '../../src/http/routes.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /** Each request takes points, whatever it asks for: an address that only makes mistakes meets a 429 as well. */
 
-let service: Service
+// An address may spend 3 points, and 100 on images and assets.
+const service = useService({ worker: false, env: { RATE_LIMIT_SCALE: '0.005', TRUST_PROXY: '1' } })
 let address = 0
-beforeAll(async () => {
-  // An address may spend 3 points, and 100 on images and assets.
-  service = await openService({ worker: false, env: { RATE_LIMIT_SCALE: '0.005', TRUST_PROXY: '1' } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
 
 interface Sent {
   method: string

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { readAnswer } from '../support/openapi.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /*
  * Does what API testing tools do, from the served document alone: it calls every operation as documented, and compares
@@ -33,11 +33,10 @@ interface Case extends Operation {
   path: string
 }
 
-let service: Service
+const service = useService()
 let cases: Case[]
 let ids: Record<string, string>
 beforeAll(async () => {
-  service = await openService()
   const seeded = await seedVideo(service.stores.db, { frames: [{ caption: 'A red kite', technique: 'cursor-zoom' }] })
   await service.drain()
   const { board } = (await service.call('POST', '/api/boards', { name: 'Referees' })).json
@@ -50,7 +49,6 @@ beforeAll(async () => {
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** Ids that exist, by the place of the parameter. */
 function pathOf({ path }: Case): string {

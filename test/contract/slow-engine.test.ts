@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { copyToMeilisearch } from '../../src/projections/search/copy.ts'
 import { Late, openBreaker } from '../../src/search/breaker.ts'
 import { type MeiliSearchOptions, replicaState } from '../../src/search/meilisearch/client.ts'
@@ -10,22 +10,19 @@ import { toStored } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { openSearch } from '../../src/search/open-search.ts'
 import { openReadModel } from '../../src/search/postgres/search.ts'
+import { useOpened } from '../support/closing.ts'
 import { startCutOff } from '../support/cut-off.ts'
 import { ask as frameQuery } from '../support/frame-query.ts'
 import { listenOn } from '../support/listening.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
 import { openPostgresSearch } from '../support/postgres-search.ts'
-import { type CountedApi, openCountedApi } from './counted-api.ts'
+import { openCountedApi } from './counted-api.ts'
 
 /** A Meilisearch whose answers a proxy holds back. */
 
 type Engine = Pick<MeiliSearchOptions, 'url' | 'key' | 'prefix' | 'state'> & AsyncDisposable
 
-let api: CountedApi
-beforeAll(async () => {
-  api = await openCountedApi()
-})
-afterAll(() => api[Symbol.asyncDispose]())
+const api = useOpened(openCountedApi)
 
 /** Answers every question with the same frame, in the form that Meilisearch does. */
 async function standInEngine(): Promise<Engine> {

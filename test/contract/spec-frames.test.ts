@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
+import { useOpened } from '../support/closing.ts'
 import { ENGINES } from '../support/engines.ts'
 import { type ApiFrame, AUTHORS, type ContractLibrary, openContractLibrary, readWall, YOUTUBE_URL } from './library.ts'
 
@@ -9,15 +10,13 @@ import { type ApiFrame, AUTHORS, type ContractLibrary, openContractLibrary, read
  */
 
 describe.each(ENGINES)('$engine', ({ engine }) => {
-  let library: ContractLibrary
+  const library = useOpened(() => openContractLibrary(engine))
   let get: ContractLibrary['get']
   let ofVideo: string
   beforeAll(async () => {
-    library = await openContractLibrary(engine)
     get = library.get
     ofVideo = `/api/videos/${library.videos.words}/frames`
   })
-  afterAll(() => library[Symbol.asyncDispose]())
 
   const wall = (query: string) => readWall(library, query)
 

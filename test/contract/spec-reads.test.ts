@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import { ENGINES } from '../support/engines.ts'
 import { MEILI_MISSING } from '../support/meilisearch.ts'
 import { type ApiFrame, type ContractLibrary, openContractLibrary, YOUTUBE_URL } from './library.ts'
@@ -17,13 +18,11 @@ const EVERY_ATTRIBUTE =
 if (MEILI_MISSING) test.skip(`Meilisearch: ${MEILI_MISSING}`, () => undefined)
 
 describe.each(ENGINES)('$engine', ({ engine }) => {
-  let library: ContractLibrary
+  const library = useOpened(() => openContractLibrary(engine))
   let get: ContractLibrary['get']
   beforeAll(async () => {
-    library = await openContractLibrary(engine)
     get = library.get
   })
-  afterAll(() => library[Symbol.asyncDispose]())
 
   test('these answers come from this engine', async () => {
     // With a replica, its version stands behind a dot in each ETag.

@@ -3,20 +3,18 @@ import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { useFolder } from '../support/folder.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { giveTypescriptToGenerators } from '../support/typescript-for-generators.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-let service: Service
+const service = useService()
 const folder = useFolder()
 beforeAll(async () => {
-  service = await openService()
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** A program as a developer writes it: no cast, no assertion, every field by its type. */
 const PROGRAM = `

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openTestApi } from '../accounts/app.ts'
+import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
-import { type ContractLibrary, openContractLibrary } from './library.ts'
+import { openContractLibrary } from './library.ts'
 
 /** The wall for people: the address is the state, and everything in it can be seen and taken back. */
 
-let library: ContractLibrary
-beforeAll(async () => {
-  library = await openContractLibrary('postgres')
-})
-afterAll(() => library[Symbol.asyncDispose]())
+const library = useOpened(() => openContractLibrary('postgres'))
 
 const open = (query: string) => fetch(`${library.service.url}/${query}`, { redirect: 'manual' })
 const textOf = async (query: string) => (await open(query)).text()

@@ -1,17 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { EVENT_TYPES, formatCursor, type StoredEvent } from '../../src/events/catalogue.ts'
 import { toCloudEvent } from '../../src/events/cloud-event.ts'
 import { findEnd, readEvents } from '../../src/events/read.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false })
 
 const eventsOf = async (query: string) => {
   await untilReadable(service.stores.db)

@@ -2,27 +2,25 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { beforeAll, expect, inject, test, vi } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import type { StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { createLogger } from '../../src/logger.ts'
 import { frames, startFrames } from '../library/support.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
 const logger = createLogger({ level: 'error' }, { write: () => undefined })
-let service: Service
+const service = useService({ worker: false })
 const env = { PUBLIC_URL: 'http://frames.test' }
 const run = (...args: string[]) => frames(service, inject('redisUrl'), ['events', ...args], env)
 beforeAll(async () => {
-  service = await openService({ worker: false })
   await setTime(`true`, '2026-10-01T00:00:00Z')
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 async function write(subject: string, time?: string): Promise<void> {
   const { db } = service.stores

@@ -1,17 +1,13 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import type { StoredEvent } from '../../src/events/catalogue.ts'
 import { startConsumer } from '../../src/events/consume.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false })
 
 async function write(...subjects: string[]): Promise<void> {
   for (const subject of subjects)

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Tx } from '../../src/db/client.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import type { StoredEvent } from '../../src/events/catalogue.ts'
@@ -9,14 +9,10 @@ import { listDeadEvents } from '../../src/events/dead-events.ts'
 import { findEnd, findHeldBack, readEvents } from '../../src/events/read.ts'
 import { listOutages } from '../../src/events/waiting.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-import { holdTransaction, openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { holdTransaction, untilReadable, useStores } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 function write(subject: string) {
   return stores.db.transaction((tx) =>

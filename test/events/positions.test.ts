@@ -1,19 +1,18 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
 import { formatCursor } from '../../src/events/catalogue.ts'
 import { readPosition } from '../../src/events/positions.ts'
 import { findBreak } from '../../src/events/read.ts'
-import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { untilReadable, useStores } from '../support/stores.ts'
 
 const MINUTE = 60_000
 const DAY = 1_440 * MINUTE
 const START = Date.parse('2019-03-01T00:00:00Z')
 
-let stores: Stores
+const stores = useStores()
 let db: Db
 beforeAll(async () => {
-  stores = await openStores()
   db = stores.db
   // Three years with a gap of one. Long transactions put some events up to 40 minutes behind later ones.
   await db.$client.query(
@@ -27,7 +26,6 @@ beforeAll(async () => {
   await db.$client.query('vacuum analyze events')
   await untilReadable(db)
 })
-afterAll(() => stores[Symbol.asyncDispose]())
 
 /** What stands right before the first event of a time, found by reading the whole log. */
 async function readWholeLog(time: string): Promise<string> {

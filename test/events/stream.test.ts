@@ -3,23 +3,21 @@ import { rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
-import { openService, type Service } from '../support/service.ts'
+import { openService, useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { bufferingProxy } from './buffering-proxy.ts'
 
-let service: Service
+const service = useService({ worker: false, overrides: { streams: { heartbeatMs: 100, stalledMs: 300 } } })
 let accountId: string
 beforeAll(async () => {
-  service = await openService({ worker: false, overrides: { streams: { heartbeatMs: 100, stalledMs: 300 } } })
   accountId = (await service.stores.db.$client.query('select id from accounts')).rows[0].id
   // Its account and its key are events too, and none of them is to come after the end of the log.
   await untilReadable(service.stores.db)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** One event a transaction. The subject says which; `fat` is the number of ids it carries. */
 function write(subject: string, { fat = 0, type = 'annotated' as 'annotated' | 'cancelled' } = {}) {

@@ -1,19 +1,15 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import { type Cursor, START } from '../../src/events/catalogue.ts'
 import { findEnd, readEvents } from '../../src/events/read.ts'
 import { openLogTail } from '../../src/events/tail.ts'
-import { holdTransaction, openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { holdTransaction, untilReadable, useStores } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
 const logger = pino({ level: 'silent' })
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 function write(subject: string) {
   return stores.db.transaction((tx) =>

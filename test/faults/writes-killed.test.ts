@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
@@ -12,15 +10,12 @@ import { freePort, untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
 import { seedAccount, seedFrames } from '../accounts/seed-frames.ts'
+import { useFolder } from '../support/folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { until } from '../support/until.ts'
 import { launchWorker } from './support.ts'
 
-let dir: string
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'frames-writes-'))
-})
-afterEach(() => rmSync(dir, { recursive: true, force: true }))
+const dir = useFolder()
 
 const PEOPLE = 4
 const FRAMES = 200

@@ -1,41 +1,35 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createBoard, deleteBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
+import { useOpened } from '../support/closing.ts'
 import { expectOverlay } from '../support/overlay.ts'
 import { seedVideo } from '../support/seed.ts'
-import type { Service } from '../support/service.ts'
 import { unzipStored } from '../support/unzip.ts'
 
 const EVIL = '</title><script>alert(1)</script><img src=x onerror="alert(2)">'
 
 describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui', caption: EVIL }) }))
+  const service = useOpened(() => openScripted(annotator, { pages: true }))
+  const browser = useBrowser(service)
   let page: Page
   let accountId: string
   let frameIds: string[]
   let boardPath: string
   beforeAll(async () => {
-    const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui', caption: EVIL }) }))
-    service = await openScripted(annotator, { pages: true })
     const video = await addVideo(service, 8, { title: EVIL })
     await service.drain()
     frameIds = (await frameRows(service, video)).map(({ id }) => id)
-    browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     const { account } = await ensureAccount(service.stores.db, { email: 'ada@example.org', plan: 'pro' })
     accountId = account.id
     await signIn(page, service.stores.db, service.config.publicUrl, 'ada@example.org')
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   const url = (path: string) => service.config.publicUrl + path

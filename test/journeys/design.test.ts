@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { SHOTS, SURFACES } from '../../src/vocabulary.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, type TestBrowser, useBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 
 /** Layout shifts of a page until its pictures are there. */
@@ -24,11 +24,10 @@ async function shiftOf(page: Page): Promise<number> {
 
 /** One design language on every page: a face that ships with us, sizes and controls of one kind, one menu. */
 describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({ pages: true, workerOptions: { roles: ['events'] } })
+  const browser = useBrowser(service)
   let url: string
   beforeAll(async () => {
-    service = await openService({ pages: true, workerOptions: { roles: ['events'] } })
     for (let n = 0; n < 3; n++)
       await seedVideo(service.stores.db, {
         title: `Film ${n}`,
@@ -41,11 +40,6 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
       })
     await service.drain()
     url = service.config.publicUrl
-    browser = await openBrowser(url)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   async function signedIn(options: Parameters<TestBrowser['open']>[0] = {}) {

@@ -1,18 +1,17 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({ pages: true })
+  const browser = useBrowser(service)
   let page: Page
   let accountId: string
   beforeAll(async () => {
-    service = await openService({ pages: true })
     const { db } = service.stores
     await seedVideo(db, {
       title: 'Coffee at dawn',
@@ -21,14 +20,9 @@ describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${no
       frames: Array.from({ length: 12 }, (_, n) => ({ tSec: n, caption: 'Coffee is poured', technique: 'whip-pan' })),
     })
     await service.drain()
-    browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     accountId = (await ensureAccount(db, { email: 'ada@example.org', plan: 'pro' })).account.id
     await signIn(page, db, service.config.publicUrl, 'ada@example.org')
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
   const url = (path: string) => service.config.publicUrl + path
 

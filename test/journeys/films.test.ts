@@ -1,34 +1,32 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { seedFilm } from '../support/film.ts'
 import { plainPicture } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const OPERATOR = 'films@example.org'
 const EVIL =
   '<img src=x onerror=alert(1)> "&" \u202e a title with aVeryLongWordWithoutAnySpaceThatNobodyWouldBreakByHand'
 
 describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({
+    pages: true,
+    env: { KEEP_VIDEOS: 'on' },
+    workerOptions: { roles: ['events'] },
+    overrides: { readImage: plainPicture },
+  })
+  const browser = useBrowser(service)
   let page: Page
   let url: string
   /** Their sources: YouTube, Vimeo, a file, a file that is kept; the others have none. */
   let films: string[]
   beforeAll(async () => {
-    const image = await plainPicture()
-    service = await openService({
-      pages: true,
-      env: { KEEP_VIDEOS: 'on' },
-      workerOptions: { roles: ['events'] },
-      overrides: { readImage: async () => image },
-    })
     const { db } = service.stores
     films = []
     for (const [n, seed] of [
@@ -49,12 +47,7 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     await rebuildSearch({ db, deepLink })
     await service.drain()
     url = service.config.publicUrl
-    browser = await openBrowser(url)
     page = await browser.open()
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   const fits = (one: Page) =>

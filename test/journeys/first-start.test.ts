@@ -1,13 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { measuring } from '../library/vision-service.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ workerOptions: { measuring } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ workerOptions: { measuring } })
 
 test('an empty library has its vocabulary, a wall that says how to begin, and empty answers', async () => {
   await service.drain()

@@ -1,34 +1,26 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
 import { pinFrame } from '../../src/library/collections/pins.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
-import { openLaunch } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
-import type { Service } from '../support/service.ts'
+import { useLaunch } from '../library/support.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 
 const OP = 'op@example.org'
 const OFFLINE = 'You are offline. Not saved.'
 
 describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const { service, frameIds } = useLaunch()
+  const browser = useBrowser(service)
   let page: Page
   let accountId: string
-  let frameIds: string[]
   beforeAll(async () => {
-    ;({ service, frameIds } = await openLaunch())
-    browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     const { db } = service.stores
     accountId = (await ensureAccount(db, { email: OP, role: 'operator', plan: 'pro' })).account.id
     for (let n = 0; n < 30; n++) await ensureAccount(db, { email: `member${n}@example.org`, plan: 'free' })
     await signIn(page, db, service.config.publicUrl, OP)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
   // What failed offline leaves the next one online.
   beforeEach(() => page.context().setOffline(false))

@@ -9,10 +9,11 @@ import {
 } from '@modelcontextprotocol/ext-apps'
 import type { Frame, Page } from 'playwright-core'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openToolService, type ToolService } from '../mcp/service.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openToolService } from '../mcp/service.ts'
 import { MODERN_META, post, postModern } from '../mcp/support.ts'
-import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, useBrowser } from '../support/browser.ts'
+import { useOpened } from '../support/closing.ts'
 import { plainPicture, seedVideo } from '../support/seed.ts'
 
 /*
@@ -52,22 +53,15 @@ interface Host {
 }
 
 describe.skipIf(noChromium)('the gallery', () => {
-  let service: ToolService
-  let browser: TestBrowser
+  const service = useOpened(() => openToolService({ readImage: plainPicture }))
+  const browser = useBrowser(service)
   let bearer: { authorization: string }
   let id: string
   beforeAll(async () => {
-    const image = await plainPicture()
-    service = await openToolService({ readImage: async () => image })
     const frames = [HOSTILE, 'A lake at dawn', 'A lake at noon'].map((caption, tSec) => ({ caption, tSec }))
     ;({ id } = await seedVideo(service.stores.db, { title: 'Lakes', author: 'Waters', frames }))
     await service.drain()
     ;({ bearer } = await service.keyOf('pro'))
-    browser = await openBrowser(service.url)
-  })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await service[Symbol.asyncDispose]()
   })
 
   const ask = async (method: string, params: object, headers = {}): Promise<Json> =>

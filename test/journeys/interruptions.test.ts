@@ -1,29 +1,21 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { listSaves, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
-import { openLaunch } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
-import type { Service } from '../support/service.ts'
+import { useLaunch } from '../library/support.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 
 const ADA = 'ada@example.org'
 
 describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const { service, frameIds } = useLaunch()
+  const browser = useBrowser(service)
   let page: Page
   let accountId: string
-  let frameIds: string[]
   beforeAll(async () => {
-    ;({ service, frameIds } = await openLaunch())
-    browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     accountId = (await ensureAccount(service.stores.db, { email: ADA, plan: 'pro' })).account.id
     await signIn(page, service.stores.db, service.config.publicUrl, ADA)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   // What failed offline leaves the next one online.

@@ -3,21 +3,20 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { toImageKey } from '../../src/media/image-name.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
-import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, useBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const NAME = 'Play the two-second loop'
 
 describe.skipIf(noChromium)(`loops on the pages${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({ pages: true })
+  const browser = useBrowser(service)
   let url: string
   let video: string
   /** The first three have loops; the file of the third is lost. */
   let ids: string[]
   beforeAll(async () => {
-    service = await openService({ pages: true })
     const frames = [0, 1, 2, 3].map((tSec) => ({ tSec, loop: tSec < 3, caption: `frame ${tSec}` }))
     const seeded = await seedVideo(service.stores.db, { frames })
     await service.drain()
@@ -30,12 +29,9 @@ describe.skipIf(noChromium)(`loops on the pages${noChromium ? ` (skipped: ${noCh
       await store.put(key, await animation(), 'image/webp')
     }
     url = service.config.publicUrl
-    browser = await openBrowser(url)
   })
   afterAll(async () => {
-    expect(browser?.faults).toEqual([])
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
+    expect(browser.faults).toEqual([])
   })
 
   /** A page whose timers the test moves on, and the ids of frames whose loops it has asked for. */

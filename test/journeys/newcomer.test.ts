@@ -1,23 +1,21 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS } from '../../src/vocabulary.ts'
-import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, useBrowser } from '../support/browser.ts'
 import { plainPicture, seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({
+    pages: true,
+    overrides: { readImage: plainPicture, printLink: (line) => void links.push(line) },
+  })
+  const browser = useBrowser(service)
   let url: string
   const links: string[] = []
   beforeAll(async () => {
-    const image = await plainPicture()
-    service = await openService({
-      pages: true,
-      overrides: { readImage: async () => image, printLink: (line) => void links.push(line) },
-    })
     for (let film = 0; film < 2; film++)
       await seedVideo(service.stores.db, {
         title: `Launch film ${film}`,
@@ -33,11 +31,6 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
       })
     await service.drain()
     url = service.config.publicUrl
-    browser = await openBrowser(url)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   const at = (page: Page) => page.evaluate(() => location.pathname + location.search)

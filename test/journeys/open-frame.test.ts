@@ -1,34 +1,47 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { describe, expect, test } from 'vitest'
+import { expectAccessible, noChromium, useBrowser } from '../support/browser.ts'
 import { expectOverlay } from '../support/overlay.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
-  let url: string
-  beforeAll(async () => {
-    service = await openService({ pages: true })
-    await seedVideo(service.stores.db, { frames: Array.from({ length: 130 }, (_, tSec) => ({ tSec })) })
+  const service = useService({ pages: true })
+  const browser = useBrowser(service)
+
+  test('Back leads to the page below also after a reload, and Forward opens the frame again', async () => {
+    const { db } = service.stores
+    const frames = Array.from({ length: 4 }, (_, tSec) => ({ tSec, technique: 'whip-pan', caption: 'Tea is poured' }))
+    const { id, frameIds } = await seedVideo(db, { title: 'Tea', author: 'Teahouse', frames })
     await service.drain()
-    url = service.config.publicUrl
-    browser = await openBrowser(url)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
+    const places = [
+      '/',
+      '/?q=tea',
+      `/videos/${id}`,
+      '/brands/Teahouse',
+      '/techniques/whip-pan',
+      `/frames/${frameIds[0]}`,
+    ]
+    for (const place of places) {
+      const page = await browser.open()
+      await expectOverlay(page, service.url, place)
+      await page.goBack()
+      await page.waitForURL(/privacy/)
+      await page.context().close()
+    }
+    expect(browser.faults).toEqual([])
   })
 
   test('an open frame tells its place among all, and turns beside the picture as far as there are frames', async () => {
+    await seedVideo(service.stores.db, { frames: Array.from({ length: 130 }, (_, tSec) => ({ tSec })) })
+    await service.drain()
     for (const width of [390, 1280]) {
       const page = await browser.open({ viewport: { width, height: 800 }, hasTouch: width === 390 })
       const dialog = page.locator('dialog')
       const box = async (name: string) => (await dialog.getByRole('button', { name }).boundingBox())!
-      await page.goto(`${url}/?page=2`)
+      await page.goto(`${service.url}/?page=2`)
       await page.locator('#sheet-2 .card-link').nth(3).click()
-      await dialog.getByText('124 of 130', { exact: true }).waitFor()
+      await dialog.getByText('124 of 134', { exact: true }).waitFor()
       const picture = (await dialog.locator('.picture img').boundingBox())!
       for (const name of ['Previous frame', 'Next frame']) {
         const { x, y, height, width } = await box(name)
@@ -39,13 +52,13 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
       const edge = (await dialog.boundingBox())!
       expect(edge.x + edge.width - close.x - close.width).toBeLessThan(50)
       await dialog.getByRole('button', { name: 'Next frame' }).click()
-      await dialog.getByText('125 of 130', { exact: true }).waitFor()
+      await dialog.getByText('125 of 134', { exact: true }).waitFor()
       await dialog.getByRole('button', { name: 'Previous frame' }).click()
-      await dialog.getByText('124 of 130', { exact: true }).waitFor()
+      await dialog.getByText('124 of 134', { exact: true }).waitFor()
 
-      await page.goto(url)
+      await page.goto(service.url)
       await page.locator('#wall .card-link').first().click()
-      await dialog.getByText('1 of 130', { exact: true }).waitFor()
+      await dialog.getByText('1 of 134', { exact: true }).waitFor()
       expect(await dialog.getByRole('button', { name: 'Next frame' }).isVisible()).toBe(true)
       expect(await dialog.getByRole('button', { name: 'Previous frame' }).isVisible()).toBe(false)
       await expectAccessible(page)
@@ -59,7 +72,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     const { frameIds } = await seedVideo(service.stores.db, { title: 'Upright', frames: [tall, { tSec: 3 }] })
     await service.drain()
     const page = await browser.open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
-    await page.goto(`${url}/?video=${frameIds[0]!.slice(0, -2)}`)
+    await page.goto(`${service.url}/?video=${frameIds[0]!.slice(0, -2)}`)
     await page.locator('#wall .card-link').first().tap()
     const dialog = page.locator('dialog')
     await dialog.getByText('1 of 2', { exact: true }).waitFor()
@@ -88,29 +101,6 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     expect(browser.faults).toEqual([])
   })
 
-  test('Back leads to the page below also after a reload, and Forward opens the frame again', async () => {
-    const { db } = service.stores
-    const frames = Array.from({ length: 4 }, (_, tSec) => ({ tSec, technique: 'whip-pan', caption: 'Tea is poured' }))
-    const { id, frameIds } = await seedVideo(db, { title: 'Tea', author: 'Teahouse', frames })
-    await service.drain()
-    const places = [
-      '/',
-      '/?q=tea',
-      `/videos/${id}`,
-      '/brands/Teahouse',
-      '/techniques/whip-pan',
-      `/frames/${frameIds[0]}`,
-    ]
-    for (const place of places) {
-      const page = await browser.open()
-      await expectOverlay(page, url, place)
-      await page.goBack()
-      await page.waitForURL(/privacy/)
-      await page.context().close()
-    }
-    expect(browser.faults).toEqual([])
-  })
-
   test('the box of a picture has its proportions at every width, and its play button lies within', async () => {
     const sizes = [
       [640, 480],
@@ -128,7 +118,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     ]) {
       const page = await browser.open({ viewport })
       for (const [n, { width, height }] of sizes.entries()) {
-        await page.goto(`${url}/frames/${frameIds[n]}`)
+        await page.goto(`${service.url}/frames/${frameIds[n]}`)
         const boxOf = async (part: string) => (await page.locator(`.picture ${part}`).boundingBox())!
         const [image, play] = [await boxOf('img'), await boxOf('.play')]
         const told = { viewport: viewport.width, width, height }
@@ -150,7 +140,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     const picture = sharp({ create: { width: 1280, height: 720, channels: 3, background: '#336699' } })
     const body = await picture.webp().toBuffer()
     await page.route('**/media/**', (route) => route.fulfill({ contentType: 'image/webp', body }))
-    await page.goto(`${url}/frames/${frameIds[0]}`)
+    await page.goto(`${service.url}/frames/${frameIds[0]}`)
     await page.getByRole('button', { name: 'Copy image' }).click()
     await page.locator('#toast').getByText('Image copied.').waitFor()
     const types = await page.evaluate(async () => (await navigator.clipboard.read()).flatMap(({ types }) => types))
@@ -158,7 +148,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     const link = page.getByRole('link', { name: 'Download' })
     expect(await link.getAttribute('download')).toBe('tea-b-more-b-1-05.webp')
     await page.locator('summary', { hasText: 'As text' }).click()
-    expect(await page.locator('.copy-text').first().textContent()).toBe(`${url}/frames/${frameIds[0]}`)
+    expect(await page.locator('.copy-text').first().textContent()).toBe(`${service.url}/frames/${frameIds[0]}`)
     await expectAccessible(page)
     await page.context().close()
   })

@@ -1,41 +1,33 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { scriptedAnnotator, values } from '../library/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
-import { openService, type Service } from '../support/service.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
+import { useFolder } from '../support/folder.ts'
+import { useService } from '../support/service.ts'
 
 const sample = (name: string) => fileURLToPath(new URL(`../../samples/${name}`, import.meta.url))
 const EVIL = '<img src=x onerror="alert(1)"> & “quotes”'
 
 describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
-  let page: Page
-  let folder: string
   const annotator = scriptedAnnotator('scripted@1', () => ({
     values: values({ subject: 'ui', surface: 'slide', shot: 'no-face', zone: 'none', caption: EVIL }, 'model', 0.6),
     suggestedTechnique: { slug: 'slow-pour' },
   }))
+  const service = useService({ pages: true, annotator })
+  const browser = useBrowser(service)
+  let page: Page
+  const folder = useFolder()
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'frames-clips-'))
     await writeFile(join(folder, 'broken.mp4'), Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(5_000)]))
-    service = await openService({ pages: true, annotator })
-    browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
     await ensureAccount(service.stores.db, { email: 'op@example.org', role: 'operator', plan: 'pro' })
     await signIn(page, service.stores.db, service.config.publicUrl, 'op@example.org')
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const goto = (path: string) => page.goto(service.config.publicUrl + path)

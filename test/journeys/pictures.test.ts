@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const EVIL = '<img src=x onerror="alert(1)">"\'</script><script>alert(2)</script>{{7*7}}'
 /** The instant of a frame says its size. */
@@ -19,12 +19,11 @@ const SIZES: readonly [width: number, height: number][] = [
 const SAME = ['0f0f0f0f0f0f0f0f', '0f0f0f0f0f0f0f0e', '0f0f0f0f0f0f0f0c', '0f0f0f0f0f0f0f08']
 
 describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const images = new Map<string, Buffer>()
+  const service = useService({ pages: true, overrides: { readImage: async (key) => images.get(instantOf(key))! } })
+  const browser = useBrowser(service)
   let url: string
   beforeAll(async () => {
-    const images = new Map<string, Buffer>()
-    service = await openService({ pages: true, overrides: { readImage: async (key) => images.get(instantOf(key))! } })
     const { db } = service.stores
     const same = SAME.map((phash, n) => ({ phash, luma: 200, tSec: 10 + n, caption: EVIL, technique: 'whip-pan' }))
     const sizes = SIZES.map(([width, height], tSec) => ({ tSec, width, height, technique: 'slow-push' }))
@@ -46,11 +45,6 @@ describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noC
     images.set(instantOf(third.frameIds[1]!), images.get(instantOf(frameIds[0]!))!)
     await service.drain()
     url = service.config.publicUrl
-    browser = await openBrowser(url)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   const count = (page: Page) => page.locator('#wall > .sheet > li').count()

@@ -2,19 +2,18 @@ import { execFile, spawnSync } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { useFolder } from '../support/folder.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
-let service: Service
+const service = useService()
 const folder = useFolder()
 let frameIds: string[]
 
 beforeAll(async () => {
-  service = await openService()
   const seeded = await seedVideo(service.stores.db, {
     frames: [{ subject: 'presenter', tone: 'dark', caption: 'A presenter on a dark stage' }],
   })
@@ -23,7 +22,6 @@ beforeAll(async () => {
   await mkdir(join(folder, '.data'))
   await writeFile(join(folder, '.data/operator-key'), `${service.operatorKey}\n`)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** The commands under “Try it”, as printed, each with its number. */
 async function readTour(): Promise<string[]> {

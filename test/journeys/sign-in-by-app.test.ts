@@ -1,24 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
-import { askForAccess, callTool, openSignInService, post, register, type SignInService } from '../oauth/support.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { askForAccess, callTool, openSignInService, post, register } from '../oauth/support.ts'
+import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
+import { useOpened } from '../support/closing.ts'
 import { listenOn } from '../support/listening.ts'
 
 /** An app asks a designer in a real browser, whose content security policy follows the redirects of the form. */
 
 describe.skipIf(noChromium)('in a browser', () => {
-  let service: SignInService
-  let browser: TestBrowser
+  const service = useOpened(() => openSignInService())
+  const browser = useBrowser(service)
   beforeAll(async () => {
-    service = await openSignInService()
     await ensureAccount(service.stores.db, { email: 'designer@example.com', plan: 'pro' })
-    browser = await openBrowser(service.url)
-  })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await service[Symbol.asyncDispose]()
   })
 
   test('a designer lets an app in, sees it on the keys page, and ends it', async () => {

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS, SURFACES } from '../../src/vocabulary.ts'
-import { noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { plainPicture, seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const EVIL = '<img src=x onerror="alert(1)">"\'</script><script>alert(2)</script>{{7*7}}'
 const PALETTES = [
@@ -15,16 +15,14 @@ const PALETTES = [
 const PAGES = 9
 
 describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let service: Service
-  let browser: TestBrowser
+  const service = useService({
+    pages: true,
+    overrides: { readImage: plainPicture },
+  })
+  const browser = useBrowser(service)
   let url: string
   let evilVideo: string
   beforeAll(async () => {
-    const image = await plainPicture()
-    service = await openService({
-      pages: true,
-      overrides: { readImage: async () => image },
-    })
     const { db } = service.stores
     for (let video = 0; video < PAGES - 1; video++)
       await seedVideo(db, {
@@ -58,13 +56,8 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     evilVideo = seeded.id
     await service.drain()
     url = service.config.publicUrl
-    browser = await openBrowser(url)
     const ready = await fetch(`${url}/api/frames?facets=1`)
     expect((await ready.json()).total).toBe((PAGES - 1) * 120 + 60)
-  })
-  afterAll(async () => {
-    await browser?.[Symbol.asyncDispose]()
-    await service?.[Symbol.asyncDispose]()
   })
 
   const at = (page: Page) => page.evaluate(() => location.pathname + location.search)

@@ -1,17 +1,13 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { parseCondition, requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
-import type { Service } from '../support/service.ts'
+import { useOpened } from '../support/closing.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({}))
-let service: Service
-beforeAll(async () => {
-  service = await openScripted(annotator)
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openScripted(annotator))
 beforeEach(() => {
   annotator.answer = () => ({ values: values({ subject: 'ui', caption: 'a dashboard', technique: 'title-card' }) })
 })

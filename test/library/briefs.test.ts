@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { cutShots, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /** What an agent or a person builds from: a film, or a board as a storyboard. */
 
-let service: Service
+const service = useService()
 let film: string
 let bare: string
 let empty: string
 beforeAll(async () => {
-  service = await openService()
   const { db } = service.stores
   const cut = cutShots([2, 2, 3, 3])
   // Two cuts at 2 and 4 s, and a dissolve through black from 7.0 to 7.6 s.
@@ -36,7 +35,6 @@ beforeAll(async () => {
   empty = (await seedVideo(db, { title: 'Empty', frames: [] })).id
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const key = () => ({ authorization: `Bearer ${service.operatorKey}` })
 

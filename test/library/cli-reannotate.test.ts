@@ -1,31 +1,14 @@
 import { sql } from 'drizzle-orm'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
-import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
-import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, values } from './support.ts'
+import { addVideo, frameRows, scriptedAnnotator, useCommands, values } from './support.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-/** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */
-const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/8`
 const annotator = scriptedAnnotator('measured@3', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
-let service: Service
-const run = (...args: string[]) => frames(service, redisUrl, args)
-const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
-beforeAll(async () => {
-  const redis = new Redis(redisUrl)
-  // A run that was killed may have left jobs there, where Redis is kept between runs.
-  await redis.flushdb()
-  redis.disconnect()
-  service = await openScripted(annotator, {
-    workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber },
-  })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const { service, run, withEnv } = useCommands(8, annotator)
 
 test('reannotate: a preview changes nothing, then the frames wait, and may be taken back', async () => {
   const { db } = service.stores

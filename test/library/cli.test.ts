@@ -3,49 +3,33 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'drizzle-orm'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
-import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
+import { openQueues } from '../../src/queue/queues.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
-import type { Service } from '../support/service.ts'
 import { holdTransaction, untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import {
   addVideo,
-  extractFromNumber,
   FILM_HEAD,
   frameRows,
-  frames,
-  openScripted,
   scriptedAnnotator,
   startFrames,
+  useCommands,
   values,
   videoRow,
 } from './support.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-/** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */
-const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/9`
 const annotator = scriptedAnnotator('measured@1', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
-let service: Service
+const { service, redisUrl, run, withEnv } = useCommands(9, annotator)
 let dir: string
-const run = (...args: string[]) => frames(service, redisUrl, args)
-const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
 beforeAll(async () => {
-  const redis = new Redis(redisUrl)
-  // A run that was killed may have left jobs there, where Redis is kept between runs.
-  await redis.flushdb()
-  redis.disconnect()
-  service = await openScripted(annotator, {
-    workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber },
-  })
   dir = join(service.config.dataDir, 'given')
   await mkdir(dir)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const file = async (name: string, content: string) => {
   await writeFile(join(dir, name), name.endsWith('.mp4') && content !== '' ? FILM_HEAD + content : content)

@@ -1,29 +1,25 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { retryVideo } from '../../src/library/videos/lifecycle.ts'
-import type { Service } from '../support/service.ts'
+import { useOpened } from '../support/closing.ts'
 import { sessionOf } from '../support/session.ts'
 import { addVideo, extractFromNumber, frames, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'
 
 /** Title, brand, platform and date of a video: given, changed later, and merged. */
 
-let service: Service
 /** Each file has a title and a brand of its own, as pages of platforms do, once its extraction may end. */
 let mayEnd: Promise<void> = Promise.resolve()
 let begun: PromiseWithResolvers<void>
-beforeAll(async () => {
-  const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) }))
-  const extract: typeof extractFromNumber = async (options) => {
-    begun.resolve()
-    await mayEnd
-    const extraction = await extractFromNumber(options)
-    return { ...extraction, probe: { ...extraction.probe, title: 'Title of the file' } }
-  }
-  service = await openScripted(annotator, { pages: true, workerOptions: { extract } })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) }))
+const extract: typeof extractFromNumber = async (options) => {
+  begun.resolve()
+  await mayEnd
+  const extraction = await extractFromNumber(options)
+  return { ...extraction, probe: { ...extraction.probe, title: 'Title of the file' } }
+}
+const service = useOpened(() => openScripted(annotator, { pages: true, workerOptions: { extract } }))
 beforeEach(() => {
   begun = Promise.withResolvers()
 })

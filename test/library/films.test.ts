@@ -1,13 +1,13 @@
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { films, shots, videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
-let service: Service
+const service = useService({ worker: true })
 /** A cut, a dissolve of half a second, a fade through black. */
 let mixed: string
 let brisk: string
@@ -17,7 +17,6 @@ let single: string
 /** Its picture could not be measured. */
 let blind: string
 beforeAll(async () => {
-  service = await openService({ worker: true })
   const { db } = service.stores
   const way = (fromMs: number, toMs: number, clean: [number, number]) => ({
     ...cutShots([1])[0]!,
@@ -48,7 +47,6 @@ beforeAll(async () => {
   blind = await seedFilm(db, { author: 'Blind', shots: [2, 4, 6], picture })
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const BRISK = { held_share: 0.05, motion: 300 }
 

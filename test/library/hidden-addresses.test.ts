@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
-import type { Service } from '../support/service.ts'
 import { frames, openScripted, scriptedAnnotator } from './support.ts'
 
 /** What lets its holder in: a signature with what it signs, and the hash of an unlisted video. */
@@ -17,11 +17,7 @@ const open = (worker: boolean) =>
     scriptedAnnotator('scripted@1', () => ({})),
     { worker, env: { LOG_LEVEL: 'debug', YTDLP_PATH: '/bin/false' } },
   )
-let service: Service
-beforeAll(async () => {
-  service = await open(true)
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => open(true))
 
 const showsNothing = (place: string, text: string) =>
   expect([place, SECRETS.filter((secret) => text.includes(secret))]).toEqual([place, []])

@@ -1,20 +1,16 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { recordNotes } from '../../src/library/frames/record-annotations.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
+import { useOpened } from '../support/closing.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
-import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({
   values: values({ subject: 'ui', caption: 'a dashboard', zone: 'none' }),
 }))
-let service: Service
-beforeAll(async () => {
-  service = await openScripted(annotator)
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openScripted(annotator))
 
 const notes = [
   { at: 0.9, subject: 'logo', caption: 'A blue square', technique: 'end-card' },

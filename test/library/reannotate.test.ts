@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import {
   cancelReannotation,
@@ -9,7 +9,7 @@ import {
   sizeOfReannotation,
 } from '../../src/library/frames/reannotation.ts'
 import { openWorker } from '../../src/workers/main.ts'
-import type { Service } from '../support/service.ts'
+import { useOpened } from '../support/closing.ts'
 import { until } from '../support/until.ts'
 import {
   addVideo,
@@ -28,14 +28,12 @@ const old = scriptedAnnotator('old@1', (frame) => ({
   values: values({ subject: frame.tSec === 0 ? null : 'ui', caption: 'old words' }),
 }))
 const today = scriptedAnnotator('today@2', () => ({}))
-let service: Service
+const service = useOpened(() => openScripted(old))
 let videos: string[]
 beforeAll(async () => {
-  service = await openScripted(old)
   videos = [await addVideo(service, 3), await addVideo(service, 3)]
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 beforeEach(async () => {
   await cancelReannotation(service.stores.db, {})
   await service.stores.db.execute(sql`delete from annotations where annotator = 'today@2'`)

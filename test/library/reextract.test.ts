@@ -1,34 +1,22 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 import { EXTRACTION_VERSION } from '../../src/video/shots/detector.ts'
-import type { Service } from '../support/service.ts'
-import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, videoRow } from './support.ts'
+import { addVideo, extractFromNumber, frameRows, scriptedAnnotator, useCommands, videoRow } from './support.ts'
 
 // It decodes a film.
 vi.setConfig({ testTimeout: 600_000 })
 
-const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/10`
-let service: Service
+const annotator = scriptedAnnotator('measured@1', () => ({}))
+const { service, run } = useCommands(10, annotator, (options) => extract(options))
 /** The version that the workers have: an old one first. */
 let extract: typeof extractInChild
-const run = (...args: string[]) => frames(service, redisUrl, args)
 beforeAll(async () => {
-  const redis = new Redis(redisUrl)
-  await redis.flushdb()
-  redis.disconnect()
-  service = await openScripted(
-    scriptedAnnotator('measured@1', () => ({})),
-    { workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: (options) => extract(options) } },
-  )
   const old = join(service.config.dataDir, 'old.txt')
   await writeFile(old, '9')
   extract = (options) => extractFromNumber({ ...options, file: old })
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 test('reextract tells first what would change, then picks again; frames of people stay', async () => {
   const film = await readFile(join(import.meta.dirname, '../../samples/coffee-pour.mp4'))

@@ -1,29 +1,28 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { reconcileAll } from '../../src/workers/projection.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
-let service: Service
+const service = useService({
+  worker: true,
+  overrides: {
+    search: (search) => ({
+      ...search,
+      async sequences(query) {
+        const page = await search.sequences(query)
+        await afterSearch()
+        return page
+      },
+    }),
+  },
+})
 let afterSearch = async () => {}
 let tight: string
 let loose: string
 beforeAll(async () => {
-  service = await openService({
-    worker: true,
-    overrides: {
-      search: (search) => ({
-        ...search,
-        async sequences(query) {
-          const page = await search.sequences(query)
-          await afterSearch()
-          return page
-        },
-      }),
-    },
-  })
   const seed = async (n: number, given: SeedVideo) => {
     const addedAt = new Date(Date.UTC(2026, 0, 1, 0, n))
     const { id } = await seedVideo(service.stores.db, { durationSec: 30, addedAt, ...given })
@@ -59,7 +58,6 @@ beforeAll(async () => {
   // A film may have been projected before its shots were set.
   await reconcileAll(service.stores)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 async function found(seq: string, more = '') {
   const { status, json } = await service.get(`/api/sequences?seq=${encodeURIComponent(seq)}${more}`)

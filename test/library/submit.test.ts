@@ -1,22 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { recordFailure, retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { submitUrl } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Platform } from '../../src/vocabulary.ts'
 import { fetchVideo } from '../../src/workers/attempt.ts'
-import type { Service } from '../support/service.ts'
+import { useOpened } from '../support/closing.ts'
 import { frames, openScripted, scriptedAnnotator } from './support.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await openScripted(
+const service = useOpened(() =>
+  openScripted(
     scriptedAnnotator('scripted@1', () => ({})),
     { worker: false },
-  )
-})
-afterAll(() => service[Symbol.asyncDispose]())
+  ),
+)
 
 test('a file’s name that is not percent-encoded as UTF-8 is its title as it stands', async () => {
   const submit = (url: string) => submitUrl(service.stores.db, url, { ytdlp: false })

@@ -4,13 +4,17 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { sql } from 'drizzle-orm'
+import { Redis } from 'ioredis'
 import sharp from 'sharp'
+import { beforeAll, inject } from 'vitest'
 import type { Config } from '../../src/config.ts'
 import { type SubmissionDetails, submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
+import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { Annotated } from '../../src/vocabulary.ts'
+import { useOpened } from '../support/closing.ts'
 import { runHere } from '../support/command-line.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
@@ -26,13 +30,17 @@ export interface ScriptedAnnotator extends Annotator {
   answer: Answerer
 }
 
-/** The pages of a library with one film of six frames. */
-export async function openLaunch(): Promise<{ service: Service; frameIds: string[] }> {
+/** For all tests of a file: the pages of a library with one film of six frames. */
+export function useLaunch(): { service: Service; frameIds: string[] } {
   const annotator = scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) }))
-  const service = await openScripted(annotator, { pages: true })
-  const video = await addVideo(service, 6, { title: 'Launch' })
-  await service.drain()
-  return { service, frameIds: (await frameRows(service, video)).map(({ id }) => id) }
+  const service = useOpened(() => openScripted(annotator, { pages: true }))
+  const frameIds: string[] = []
+  beforeAll(async () => {
+    const video = await addVideo(service, 6, { title: 'Launch' })
+    await service.drain()
+    frameIds.push(...(await frameRows(service, video)).map(({ id }) => id))
+  })
+  return { service, frameIds }
 }
 
 /** An annotator with scripted answers. Everything around it is real. */
@@ -247,6 +255,23 @@ export async function frames(
     for (const name of Object.keys(settings)) delete process.env[name]
     Object.assign(process.env, before)
   }
+}
+
+/**
+ * For all tests of a file: a service and commands over it. Commands use the default names in Redis, so a numbered
+ * database keeps them apart from every other test.
+ */
+export function useCommands(database: number, annotator: Annotator, extract = extractFromNumber) {
+  const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/${database}`
+  const service = useOpened(async () => {
+    const redis = new Redis(redisUrl)
+    // A run that was killed may have left jobs there, where Redis is kept between runs.
+    await redis.flushdb()
+    redis.disconnect()
+    return openScripted(annotator, { workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract } })
+  })
+  const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
+  return { redisUrl, service, withEnv, run: (...args: string[]) => withEnv({}, ...args) }
 }
 
 /** The same command as a process of its own. */

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /**
  * Films and boards handed to editing programs. The files are also read back by the programs' own libraries, where
@@ -15,11 +15,10 @@ import { openService, type Service } from '../support/service.ts'
 const reads = spawnSync('python3', ['-c', 'import opentimelineio, timecode']).status === 0
 const referee = reads ? describe : describe.skip
 
-let service: Service
+const service = useService({ worker: true })
 let film: string
 let frameIds: string[]
 beforeAll(async () => {
-  service = await openService({ worker: true })
   const seeded = await seedVideo(service.stores.db, {
     title: 'Launch: Atlas',
     durationSec: 10,
@@ -38,7 +37,6 @@ beforeAll(async () => {
   await film30('30000/1001', null)
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 async function film30(frameRate: string, startTimecode: string | null): Promise<void> {
   const [num, den] = frameRate.split('/').map(Number) as [number, number]

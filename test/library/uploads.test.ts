@@ -1,24 +1,19 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freeUnfinished } from '../../src/library/videos/storage.ts'
 import { submitUpload } from '../../src/library/videos/submit.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { openBucket } from '../support/bucket.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useOpened } from '../support/closing.ts'
+import { openService } from '../support/service.ts'
 
-let bucket: Awaited<ReturnType<typeof openBucket>>
-let service: Service
+const bucket = useOpened(openBucket)
+const service = useOpened(() => openService({ worker: false, env: bucket.env }))
 let store: MediaStore
 beforeAll(async () => {
-  bucket = await openBucket()
-  service = await openService({ worker: false, env: bucket.env })
   store = openMediaStore(service.config)
-})
-afterAll(async () => {
-  await service[Symbol.asyncDispose]()
-  await bucket[Symbol.asyncDispose]()
 })
 
 const submit = (body: PassThrough) =>

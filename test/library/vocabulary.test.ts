@@ -1,21 +1,17 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { techniques } from '../../src/db/schema/techniques.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { adoptProposals } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, updateTechnique } from '../../src/library/techniques/techniques.ts'
 import { finishMoves } from '../../src/library/techniques/vocabulary.ts'
+import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
-import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({}))
-let service: Service
-beforeAll(async () => {
-  service = await openScripted(annotator)
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openScripted(annotator))
 
 /** A ready video whose frames carry these techniques, or propose them. */
 async function videoWith(techniques: readonly (string | { proposed: string })[]): Promise<string[]> {

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { post } from './support.ts'
-import { ACCOUNT, callOf, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ACCOUNT, callOf, FILMS, ids, OPEN, useToolLibrary } from './tool-library.ts'
 
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let call: ToolLibrary['call']
-let listed: ToolLibrary['listed']
-let get: ToolLibrary['get']
-beforeAll(async () => {
-  library = await openToolLibrary()
-  ;({ service, call, listed, get } = library)
-})
-afterAll(() => library[Symbol.asyncDispose]())
+const library = useToolLibrary()
+const { service, call, listed, get } = library
 
 /** They stay when a plan has lapsed. */
 const onEveryPlan = ['export_board', 'remove']

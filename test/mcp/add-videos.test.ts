@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { MODERN_META, post, postModern } from './support.ts'
 
 /** What operators add by the tools, and how far it is. */
 
-let service: Service
-beforeAll(async () => {
-  service = await openService({ worker: false })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useService({ worker: false })
 
 async function call(name: string, args: object) {
   const request = { method: 'tools/call', params: { name, arguments: args } }

@@ -2,18 +2,17 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/core'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
+import { openToolService, seedLaunches } from './service.ts'
 import { LISTED } from './tool-library.ts'
 
 /** An agent's job over HTTP with the clients that agents are built on: no look at a schema, no second try. */
 
-let service: ToolService
+const service = useOpened(() => openToolService())
 beforeAll(async () => {
-  service = await openToolService()
   await seedLaunches(service, 12)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 type Connect = (url: string, headers: Record<string, string>) => Promise<{ client: Client | FirstClient; at?: string }>
 

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { ids, useToolLibrary } from './tool-library.ts'
 
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let videoIds: ToolLibrary['videoIds']
-let call: ToolLibrary['call']
-let get: ToolLibrary['get']
+const library = useToolLibrary()
+const { service, videoIds, call, get } = library
 /** A key that may call every tool that reads. */
-let free: Awaited<ReturnType<ToolLibrary['service']['keyOf']>>
+let free: Awaited<ReturnType<typeof service.keyOf>>
 beforeAll(async () => {
-  library = await openToolLibrary()
-  ;({ service, videoIds, call, get } = library)
   free = await service.keyOf('free')
 })
-afterAll(() => library[Symbol.asyncDispose]())
 
 /** One call a task. */
 test('how several videos open and end: first and last of each, in the order asked, in one call', async () => {

@@ -1,16 +1,13 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clientConfigurations } from '../../src/web/connect-page.ts'
-import { openToolService, type ToolService } from './service.ts'
+import { useOpened } from '../support/closing.ts'
+import { openToolService } from './service.ts'
 import { LISTED } from './tool-library.ts'
 
 /** The address and header that each ready configuration gives its client, used as the client would use them. */
 
-let service: ToolService
-beforeAll(async () => {
-  service = await openToolService()
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openToolService())
 
 // biome-ignore lint/suspicious/noExplicitAny: every client has a shape of its own
 type Json = any

@@ -1,16 +1,15 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { seedFilm } from '../support/film.ts'
-import { openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { useToolLibrary } from './tool-library.ts'
 
-let library: ToolLibrary
+const library = useToolLibrary()
 let long: string
 let calm: string
 let bearer: Record<string, string>
 const call = (name: string, args: Record<string, unknown>) => library.call(name, args, bearer)
 beforeAll(async () => {
-  library = await openToolLibrary()
   ;({ bearer } = await library.service.keyOf('free', ['saves:read']))
   const { db } = library.service.stores
   const frames = Array.from({ length: 60 }, (_, n) => ({
@@ -26,7 +25,6 @@ beforeAll(async () => {
   for (let n = 0; n < 4; n++) await seedFilm(db, { title: `Other ${n}`, shots: [4 + n, 5, 6, 7] })
   await library.service.drain()
 })
-afterAll(() => library[Symbol.asyncDispose]())
 
 test('describe_film tells a long film in one screen, by its title too', async () => {
   const { text, structuredContent } = await call('describe_film', {

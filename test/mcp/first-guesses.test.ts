@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seedVideo } from '../support/seed.ts'
-import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ids, useToolLibrary } from './tool-library.ts'
 
 /** What models write without looking twice is understood; what is wrong is named. */
 
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let videoIds: ToolLibrary['videoIds']
-let call: ToolLibrary['call']
-let get: ToolLibrary['get']
+const library = useToolLibrary()
+const { service, videoIds, call, get } = library
 let frames: { id: string; video_id: string; t_sec: number; image_url: string; thumb_url: string; author: string }[]
 beforeAll(async () => {
-  library = await openToolLibrary()
-  ;({ service, videoIds, call, get } = library)
   frames = (await get(`/api/videos/${videoIds[3]}/frames`)).frames
 })
-afterAll(() => library[Symbol.asyncDispose]())
 
 /** As docs/mcp.md says: the id of a frame begins with that of its video. */
 const videoOf = (frame: { id: string }) => frame.id.split('-')[0]

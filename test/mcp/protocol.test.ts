@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import { createConnection } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, expectError, list, openProtocolServer, type ProtocolServer } from './protocol-server.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
+import { call, expectError, list, openProtocolServer } from './protocol-server.ts'
 import { MODERN_META, post, postModern } from './support.ts'
 
-let server: ProtocolServer
+const server = useOpened(openProtocolServer)
 let mcp: string
 beforeAll(async () => {
-  server = await openProtocolServer()
   mcp = server.mcp
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 describe('the plainest client', () => {
   test.each<Record<string, string>>([{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }])(

@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import { useFolder } from '../support/folder.ts'
-import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { openToolService, seedLaunches } from './service.ts'
 import { LISTED } from './tool-library.ts'
 
 /** The protocol's own conformance suite and inspector, as a stranger would run them against the service. */
 
 const bin = resolve(import.meta.dirname, '../../node_modules/.bin')
-let service: ToolService
+const service = useOpened(() => openToolService())
 const home = useFolder()
 beforeAll(async () => {
-  service = await openToolService()
   await seedLaunches(service)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 function run(program: string, args: string[]): Promise<{ code: number | null; out: string; errors: string }> {
   return new Promise((done, fail) => {

@@ -1,30 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { send } from './support.ts'
-import { FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { FILMS, OPEN, useToolLibrary } from './tool-library.ts'
 
 /** What operators ask of their library, by the tool and over HTTP: both read the same figures. */
 
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let call: ToolLibrary['call']
-let get: ToolLibrary['get']
+const library = useToolLibrary({ countsEveryMs: 50 })
+const { service, call, get } = library
 let operator: { authorization: string }
 const today = new Date().toISOString().slice(0, 10)
 
 beforeAll(async () => {
-  library = await openToolLibrary({ countsEveryMs: 50 })
-  ;({ service, call, get } = library)
   const { db } = service.stores
   const account = await createAccount(db, { email: 'operator@example.org', role: 'operator', plan: 'free' })
   const { key } = await createKey(db, { accountId: account.id, name: 'figures', scopes: ['events:read'] })
   operator = { authorization: `Bearer ${key}` }
 })
-afterAll(() => library[Symbol.asyncDispose]())
 
 async function recount(): Promise<void> {
   await untilReadable(service.stores.db)

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../../src/library/accounts/key-checks.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { loadSkills } from '../../src/views/skills.ts'
 import * as vocabulary from '../../src/vocabulary.ts'
-import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { useOpened } from '../support/closing.ts'
+import { openToolService, seedLaunches } from './service.ts'
 import { post, postModern } from './support.ts'
 
 /** Resources and skills, by the SDK's client of both eras and by raw requests. */
 
-let service: ToolService
+const service = useOpened(() => openToolService())
 let frameId: string
 let videoId: string
 let own: { bearer: { authorization: string }; boardId: string }
 let other: { bearer: { authorization: string } }
 
 beforeAll(async () => {
-  service = await openToolService()
   const { videoIds } = await seedLaunches(service)
   videoId = videoIds[0]!
   const page = await fetch(`${service.url}/api/videos/${videoId}/frames`)
@@ -31,7 +31,6 @@ beforeAll(async () => {
   own = { ...key, boardId }
   other = await service.keyOf('pro')
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const ERAS: Record<string, ClientOptions> = {
   legacy: {},

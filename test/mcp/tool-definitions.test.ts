@@ -1,26 +1,17 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { INSTRUCTIONS } from '../../src/mcp/server.ts'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/parameters.ts'
 import { seedVideo } from '../support/seed.ts'
 import { post, postModern } from './support.ts'
-import { callOf, ids, LISTED, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { callOf, ids, LISTED, useToolLibrary } from './tool-library.ts'
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let videoIds: ToolLibrary['videoIds']
-let call: ToolLibrary['call']
-let listed: ToolLibrary['listed']
-let get: ToolLibrary['get']
-beforeAll(async () => {
-  library = await openToolLibrary()
-  ;({ service, videoIds, call, listed, get } = library)
-})
-afterAll(() => library[Symbol.asyncDispose]())
+const library = useToolLibrary()
+const { service, videoIds, call, listed, get } = library
 
 test('whatever a tool is given, it answers or refuses; nothing breaks inside', async () => {
   const { bearer } = await service.keyOf('pro')

@@ -1,4 +1,5 @@
-import { expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import { openToolService, type ServiceOptions, seedLaunches, type ToolService } from './service.ts'
 import { post, send } from './support.ts'
 
@@ -18,7 +19,7 @@ export const LISTED = [...OPEN, ...FILMS, ...ACCOUNT]
 
 export const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
 
-export interface ToolLibrary {
+interface ToolLibrary {
   service: ToolService
   videoIds: string[]
   call: ReturnType<typeof caller>
@@ -27,13 +28,13 @@ export interface ToolLibrary {
   /** A GET of the API, as JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
   get(path: string): Promise<any>
-  [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The service with a library of launch videos, and ways to ask it. */
-export async function openToolLibrary(options: ServiceOptions = {}): Promise<ToolLibrary> {
-  const service = await openToolService(options)
-  const { videoIds } = await seedLaunches(service)
+/** For all tests of a file: the service with a library of launch videos, and ways to ask it. */
+export function useToolLibrary(options: ServiceOptions = {}): ToolLibrary {
+  const service = useOpened(() => openToolService(options))
+  const videoIds: string[] = []
+  beforeAll(async () => void videoIds.push(...(await seedLaunches(service)).videoIds))
   return {
     service,
     videoIds,
@@ -46,7 +47,6 @@ export async function openToolLibrary(options: ServiceOptions = {}): Promise<Too
       expect(status, path).toBe(200)
       return json
     },
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }
 

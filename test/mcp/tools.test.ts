@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { seedVideo } from '../support/seed.ts'
 import { post } from './support.ts'
-import { callOf, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { callOf, ids, useToolLibrary } from './tool-library.ts'
 
 /** The bytes of the next pictures; then small ones. */
 const sizes: number[] = []
-let library: ToolLibrary
-let service: ToolLibrary['service']
-let videoIds: ToolLibrary['videoIds']
-let call: ToolLibrary['call']
-let get: ToolLibrary['get']
+const library = useToolLibrary({
+  readImage: async (key) => (sizes.length > 0 ? Buffer.alloc(sizes.shift()!) : Buffer.from(`picture ${key}`)),
+})
+const { service, videoIds, call, get } = library
 type Counted = { frame_count: number }
 type Item = { id?: string; slug?: string }
-beforeAll(async () => {
-  library = await openToolLibrary({
-    readImage: async (key) => (sizes.length > 0 ? Buffer.alloc(sizes.shift()!) : Buffer.from(`picture ${key}`)),
-  })
-  ;({ service, videoIds, call, get } = library)
-})
-afterAll(() => library[Symbol.asyncDispose]())
 
 describe('what search_frames finds is what /api/frames finds', () => {
   test.each([

@@ -1,17 +1,16 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/mcp/tool.ts'
+import { useOpened } from '../support/closing.ts'
 import { readAnswer } from '../support/openapi.ts'
-import { call, expectError, list, openProtocolServer, type ProtocolServer } from './protocol-server.ts'
+import { call, expectError, list, openProtocolServer } from './protocol-server.ts'
 import { listen, post, send } from './support.ts'
 
-let server: ProtocolServer
+const server = useOpened(openProtocolServer)
 let mcp: string
 beforeAll(async () => {
-  server = await openProtocolServer()
   mcp = server.mcp
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 describe('HTTP', () => {
   test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is 405', async (method) => {

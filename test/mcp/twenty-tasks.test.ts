@@ -1,18 +1,18 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { SCOPES } from '../../src/library/accounts/key-checks.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
+import { useOpened } from '../support/closing.ts'
 import { seedSamples } from '../support/samples.ts'
-import { openToolService, type ToolService } from './service.ts'
+import { openToolService } from './service.ts'
 
 /** Twenty tasks of people over the samples, by the SDK's client of both eras: calls and tokens are counted. */
 
-let service: ToolService
+const service = useOpened(() => openToolService())
 let headers: { authorization: string }
 beforeAll(async () => {
-  service = await openToolService()
   const { db } = service.stores
   await seedSamples(db)
   await service.drain()
@@ -20,7 +20,6 @@ beforeAll(async () => {
   const { key } = await createKey(db, { accountId, name: 'agent', scopes: SCOPES })
   headers = { authorization: `Bearer ${key}` }
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
 type Json = any

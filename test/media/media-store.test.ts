@@ -3,12 +3,13 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/client.ts'
 import { openDiskStore, StorageFull } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
 import { S3_KEY, startS3 } from '../support/bucket.ts'
+import { useOpened } from '../support/closing.ts'
 import { useFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listening.ts'
 
@@ -172,13 +173,11 @@ describe('on disk', () => {
 
 describe('in an S3 bucket', () => {
   const bucket = 'frames'
-  let s3: Awaited<ReturnType<typeof startS3>>
+  const s3 = useOpened(() => startS3({ buckets: [bucket] }))
   let endpoint: string
   beforeAll(async () => {
-    s3 = await startS3({ buckets: [bucket] })
     ;({ endpoint } = s3)
   })
-  afterAll(() => s3[Symbol.asyncDispose]())
 
   contract(
     () => openS3Store({ endpoint, bucket, region: 'us-east-1', ...S3_KEY }),

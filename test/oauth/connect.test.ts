@@ -1,16 +1,13 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checkConnection } from '../../src/cli/connect.ts'
+import { useOpened } from '../support/closing.ts'
 import { listenOn } from '../support/listening.ts'
-import { openSignInService, type SignInService } from './support.ts'
+import { openSignInService } from './support.ts'
 
 /** `frames connect check`, through proxies that break one thing each. */
 
-let service: SignInService
-beforeAll(async () => {
-  service = await openSignInService()
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openSignInService())
 
 type Break = (req: IncomingMessage, res: ServerResponse) => boolean | undefined
 

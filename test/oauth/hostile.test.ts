@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-import { askForAccess, letIn, openSignInService, register, type SignInService } from './support.ts'
+import { askForAccess, letIn, openSignInService, register } from './support.ts'
 
 /** Absurd and almost valid requests to every address of the sign-in by apps. */
 
-let service: SignInService
-beforeAll(async () => {
-  service = await openSignInService({ RATE_LIMIT_SCALE: '100000' })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = useOpened(() => openSignInService({ RATE_LIMIT_SCALE: '100000' }))
 
 /** Each seed is a test with a limit of its own, which holds on a busy machine too. */
 const SEEDS = Array.from({ length: 3 * Number(process.env.FUZZ_TIMES ?? 1) }, (_, n) => 30 + n)

@@ -1,19 +1,16 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freePort } from '../../src/local/processes.ts'
+import { useOpened } from '../support/closing.ts'
 import { useFolder } from '../support/folder.ts'
-import { openSignInService, register, type SignInService } from './support.ts'
+import { openSignInService, register } from './support.ts'
 
 /** The protocol's own conformance suite for authorization servers, with a person who consents. */
 
 const conformance = resolve(import.meta.dirname, '../../node_modules/.bin/conformance')
-let service: SignInService
+const service = useOpened(() => openSignInService())
 const home = useFolder()
-beforeAll(async () => {
-  service = await openSignInService()
-})
-afterAll(() => service[Symbol.asyncDispose]())
 
 test('every check of the conformance suite passes', async () => {
   const person = await service.person('designer@example.com')

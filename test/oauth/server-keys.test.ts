@@ -1,17 +1,13 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { loadServerKeys, type ServerKey } from '../../src/library/accounts/grants.ts'
 import { openApi } from '../../src/server/main.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 import { askForAccess, letIn, openSignInService } from './support.ts'
 
 /** The keys that the authorization server signs with, as several processes find them over months. */
 
-let stores: Stores
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
+const stores = useStores()
 
 let made = 0
 const load = () => loadServerKeys(stores.db, async () => ({ kid: `key ${++made}` }))

@@ -2,7 +2,8 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import { UnauthorizedError as OldUnauthorized } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
 import {
   askForAccess,
   asking,
@@ -12,18 +13,15 @@ import {
   openSignInService,
   type Person,
   register,
-  type SignInService,
 } from './support.ts'
 
 /** An app that a person lets in: the whole way of the protocol's own clients, and the registrations of hosts. */
 
-let service: SignInService
+const service = useOpened(() => openSignInService())
 let person: Person
 beforeAll(async () => {
-  service = await openSignInService()
   person = await service.person('designer@example.com')
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 /** What an app keeps between its steps. Both of the protocol's clients take it. */
 function appMemory(redirectUrl: string, clientMetadataUrl?: string) {

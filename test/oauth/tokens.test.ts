@@ -1,19 +1,18 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
 import { listGrants } from '../../src/library/accounts/grants.ts'
 import { LISTED } from '../mcp/tool-library.ts'
-import { asking, callTool, letIn, openSignInService, type Person, post, type SignInService } from './support.ts'
+import { useOpened } from '../support/closing.ts'
+import { asking, callTool, letIn, openSignInService, type Person, post } from './support.ts'
 
 /** What codes and tokens open, and when they stop. */
 
-let service: SignInService
+const service = useOpened(() => openSignInService())
 let person: Person
 beforeAll(async () => {
-  service = await openSignInService()
   person = await service.person('designer@example.com')
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 const tokenEndpoint = (fields: Record<string, string>) => post(`${service.url}/oauth/token`, fields)
 const refresh = (clientId: string, token: string) =>

@@ -1,19 +1,18 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seedLibrary } from '../../bench/support/library.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
-import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import { expectAccessible, noChromium, signIn, type TestBrowser, useBrowser } from '../support/browser.ts'
 import { seedMonth } from '../support/seed-month.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 import { untilReadable } from '../support/stores.ts'
 
 const OPERATOR = 'analyst@example.org'
-let service: Service
+const service = useService({ worker: false })
 
 beforeAll(async () => {
-  service = await openService({ worker: false })
   const { db } = service.stores
   await createAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
   await seedLibrary(db, { frames: 400 })
@@ -34,14 +33,9 @@ beforeAll(async () => {
   await untilReadable(db)
   await recountAnalytics(db)
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
-  let browser: TestBrowser
-  beforeAll(async () => {
-    browser = await openBrowser(service.url)
-  })
-  afterAll(() => browser?.[Symbol.asyncDispose]())
+  const browser = useBrowser(service)
 
   async function openPage(options: Parameters<TestBrowser['open']>[0] = {}, query = ''): Promise<Page> {
     const page = await browser.open(options)

@@ -1,30 +1,28 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { freePort } from '../../src/local/processes.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 /**
  * How many source files one request of each kind runs through, in an API that `frames api` has started. A limit
  * (`most`) only falls.
  */
 
-let service: Service
+const service = useService()
 let frameIds: string[]
 let key: string
 beforeAll(async () => {
-  service = await openService()
   const captions = ['a dark terminal', 'a bright editor', 'a slide with a chart', 'a phone in a hand']
   ;({ frameIds } = await seedVideo(service.stores.db, { frames: captions.map((caption) => ({ caption })) }))
   await service.drain()
   const { rows } = await service.stores.db.$client.query<{ id: string }>('select id from accounts limit 1')
   ;({ key } = await createKey(service.stores.db, { accountId: rows[0]!.id, name: 'files' }))
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 interface Coverage {
   result: { url: string; functions: { ranges: { count: number }[] }[] }[]

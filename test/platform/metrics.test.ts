@@ -3,27 +3,25 @@ import { createServer, type Server } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parser } from '@prometheus-io/lezer-promql'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { serveMetrics } from '../../src/cli/listening.ts'
 import { openDb } from '../../src/db/client.ts'
 import { openQueues } from '../../src/queue/queues.ts'
 import { openWorkerMetrics } from '../../src/workers/metrics.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (file: string) => readFileSync(join(root, 'docs/operations', file), 'utf8')
 
-let service: Service
+const service = useService()
 beforeAll(async () => {
-  service = await openService()
   await seedVideo(service.stores.db)
   // A job that fails.
   await service.upload(Buffer.from('no video'))
   await service.drain()
 })
-afterAll(() => service[Symbol.asyncDispose]())
 
 interface Sample {
   name: string

@@ -1,6 +1,6 @@
 import { createServer, request } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { warnOfOtherHost } from '../../src/http/server.ts'
 import { createLogger } from '../../src/logger.ts'
 import { startFrames } from '../library/support.ts'
@@ -8,14 +8,10 @@ import { startS3 } from '../support/bucket.ts'
 import { useFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listening.ts'
 import { MEILI_MISSING, theMeili } from '../support/meilisearch.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 
-let stores: Stores
+const stores = useStores()
 const dataDir = useFolder()
-beforeAll(async () => {
-  stores = await openStores()
-})
-afterAll(() => stores[Symbol.asyncDispose]())
 
 const SECRET = 'not-the-password-0123456789'
 

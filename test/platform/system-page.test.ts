@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { refreshSaveCounts } from '../../src/projections/search/project.ts'
 import { deepLink } from '../../src/video/source/source.ts'
+import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
-let service: Service
-let works: WebhookReceiver
-let fails: WebhookReceiver
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
+const works = useOpened(openWebhookReceiver)
+const fails = useOpened(() => openWebhookReceiver(status(500)))
 let cookie: string
 beforeAll(async () => {
-  service = await openService({ env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
-  works = await openWebhookReceiver()
-  fails = await openWebhookReceiver(status(500))
   const { name, value } = await sessionOf(service.stores.db, service.url, 'operator@example.com')
   cookie = `${name}=${value}`
-})
-afterAll(async () => {
-  await service[Symbol.asyncDispose]()
-  await works[Symbol.asyncDispose]()
-  await fails[Symbol.asyncDispose]()
 })
 
 const openPage = async () => (await fetch(`${service.url}/operator/system`, { headers: { cookie } })).text()

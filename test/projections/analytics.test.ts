@@ -2,18 +2,17 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
 import { events } from '../../src/db/schema/events.ts'
 import { EVENTS, type EventData, type NewEvent } from '../../src/events/catalogue.ts'
 import { FIGURES } from '../../src/library/analytics/figures.ts'
 import { ANALYTICS, recountAnalytics } from '../../src/projections/analytics.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { untilReadable, useStores } from '../support/stores.ts'
 
-let stores: Stores
+const stores = useStores()
 beforeAll(async () => {
-  stores = await openStores()
   await writeLog(1, 600)
   // Corrected within the day: the same frame under two techniques.
   await append(`${DAYS[1]}T12:00:00Z`, [
@@ -21,7 +20,6 @@ beforeAll(async () => {
     { ...saved(1, 'acc1'), data: { ...facts(1), technique: 'm' } },
   ])
 })
-afterAll(() => stores[Symbol.asyncDispose]())
 
 const DAYS = ['2026-10-30', '2026-10-31', '2026-11-01', '2026-11-02']
 const range = { from: DAYS[0]!, to: DAYS.at(-1)!, limit: 1_000 }

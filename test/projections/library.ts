@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
-import { afterAll, beforeAll } from 'vitest'
+import { beforeAll } from 'vitest'
 import { frames } from '../../src/db/schema/frames.ts'
 import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
@@ -10,7 +10,7 @@ import { findDifferences, repairDifferences } from '../../src/projections/search
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../support/postgres-search.ts'
 import type { SeedVideo } from '../support/seed.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 
 export const logger = pino({ level: 'silent' })
 export const deepLink = (_platform: string, url: string, tSec: number) => `${url}#t=${Math.floor(tSec)}`
@@ -30,13 +30,11 @@ export type ProjectedLibrary = ReturnType<typeof useProjectedLibrary>
 
 /** One database for all tests of a file, with the search projection to run over it. */
 export function useProjectedLibrary() {
-  let stores: Stores
+  const stores = useStores()
   let search: LibrarySearch
   beforeAll(async () => {
-    stores = await openStores()
     search = openPostgresSearch(stores.db.$client)
   })
-  afterAll(() => stores[Symbol.asyncDispose]())
 
   const deps = () => ({ db: stores.db, deepLink })
 

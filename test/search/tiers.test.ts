@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { openPostgresSearch } from '../support/postgres-search.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { useStores } from '../support/stores.ts'
 
 /** Where a word stands in very many frames, the 4,800 strongest of them are ranked first, then the next ones. */
 
@@ -10,9 +10,8 @@ const TIER = 4_800
 const FRAMES = 5_100
 const PER_VIDEO = 170
 
-let stores: Stores
+const stores = useStores()
 beforeAll(async () => {
-  stores = await openStores()
   for (let video = 0; video < FRAMES / PER_VIDEO; video++)
     await seedVideo(stores.db, {
       title: `Film ${video}`,
@@ -28,7 +27,6 @@ beforeAll(async () => {
   )
   await rebuildSearch({ db: stores.db, deepLink: () => null })
 }, 180_000)
-afterAll(() => stores[Symbol.asyncDispose]())
 
 const wall = { filters: {}, sort: 'relevance', facets: false, variety: false, q: 'lamp' } as const
 

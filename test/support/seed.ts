@@ -11,10 +11,11 @@ import { imageKeysOf, loopKeyOf } from '../../src/media/image-name.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 
 /** A picture of 16:9 in one colour, as WebP. */
+let plain: Promise<Buffer> | undefined
 export const plainPicture = (): Promise<Buffer> =>
-  sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
+  (plain ??= sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
     .webp()
-    .toBuffer()
+    .toBuffer())
 
 export interface SeedFrame {
   tSec?: number

@@ -10,6 +10,7 @@ import type { AppOverrides } from '../../src/server/build-app.ts'
 import { type OpenApi, openApi } from '../../src/server/main.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
+import { useOpened } from './closing.ts'
 import { listeningServer } from './listening.ts'
 import { type Answer, readAnswer } from './openapi.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -138,6 +139,9 @@ export async function openService(
     },
   }
 }
+
+/** One for all tests of a file. */
+export const useService = (options?: Parameters<typeof openService>[0]) => useOpened(() => openService(options))
 
 async function keyOfOperator(db: Db): Promise<string> {
   const account = await createAccount(db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })

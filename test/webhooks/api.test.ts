@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openTestApi, type TestApi } from '../accounts/app.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useTestApi } from '../accounts/app.ts'
 import { seedAccount } from '../accounts/seed-frames.ts'
 
-let api: TestApi
-let open: TestApi
+const api = useTestApi()
+const open = useTestApi({ env: { WEBHOOK_ALLOW_PRIVATE: '1', SECRETS_KEY: 'ab'.repeat(32) } })
 let key: string
 let otherKey: string
 
 beforeAll(async () => {
-  api = await openTestApi()
-  open = await openTestApi({ env: { WEBHOOK_ALLOW_PRIVATE: '1', SECRETS_KEY: 'ab'.repeat(32) } })
   key = (await seedAccount(api.db, { role: 'operator', plan: 'pro' })).key
   otherKey = (await seedAccount(open.db, { role: 'operator', plan: 'pro' })).key
-})
-afterAll(async () => {
-  await api[Symbol.asyncDispose]()
-  await open[Symbol.asyncDispose]()
 })
 
 const call = (method: string, path: string, body?: unknown) =>

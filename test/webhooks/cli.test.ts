@@ -1,20 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openCipher } from '../../src/webhooks/secrets.ts'
+import { useOpened } from '../support/closing.ts'
 import { runHere } from '../support/command-line.ts'
+import { useFolder } from '../support/folder.ts'
 import { openStores } from '../support/stores.ts'
-import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openStage, type Stage } from './support.ts'
+import { openWebhookReceiver, status } from '../support/webhook-receiver.ts'
+import { openStage } from './support.ts'
 
-let stage: Stage
-let receiver: WebhookReceiver
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-cli-'))
-beforeAll(async () => {
-  stage = await openStage({ clock: undefined })
-  receiver = await openWebhookReceiver()
-})
+const stage = useOpened(() => openStage({ clock: undefined }))
+const receiver = useOpened(openWebhookReceiver)
+const dataDir = useFolder()
 beforeEach(() => {
   const settings = {
     DATA_DIR: dataDir,
@@ -25,12 +21,6 @@ beforeEach(() => {
   }
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
 })
-afterAll(async () => {
-  rmSync(dataDir, { recursive: true, force: true })
-  await receiver[Symbol.asyncDispose]()
-  await stage[Symbol.asyncDispose]()
-})
-
 afterEach(() => {
   vi.unstubAllEnvs()
 })

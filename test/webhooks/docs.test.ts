@@ -1,25 +1,19 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { useOpened } from '../support/closing.ts'
+import { useFolder } from '../support/folder.ts'
 import { until } from '../support/until.ts'
-import { openStage, type Stage } from './support.ts'
+import { openStage } from './support.ts'
 
-let stage: Stage
-const dir = mkdtempSync(join(tmpdir(), 'frames-receivers-'))
-beforeAll(async () => {
-  stage = await openStage({ clock: undefined })
-})
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
-  rmSync(dir, { recursive: true, force: true })
-})
+const stage = useOpened(() => openStage({ clock: undefined }))
+const dir = useFolder()
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
 const programOf = (language: string) => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)![1]!

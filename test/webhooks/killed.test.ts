@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Library, launchWorker, type WorkerProcess } from '../faults/support.ts'
+import { useFolder } from '../support/folder.ts'
 import { until } from '../support/until.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { openStage, type Stage } from './support.ts'
 
-let dir: string
+const dir = useFolder()
 let stage: Stage
 let receiver: WebhookReceiver
 let worker: WorkerProcess | undefined
 beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), 'frames-webhooks-'))
   stage = await openStage()
   // The workers of these tests are processes.
   await stage.worker.stop(5_000)
@@ -24,7 +21,6 @@ afterEach(async () => {
   worker = undefined
   await receiver[Symbol.asyncDispose]()
   await stage[Symbol.asyncDispose]()
-  rmSync(dir, { recursive: true, force: true })
 })
 
 const libraryOf = (): Library => ({ ...stage.stores, dataDir: dir })
@@ -60,6 +56,8 @@ test('a worker killed in the middle of many deliveries is followed by another on
   await until(() => receiver.received.length >= 40)
   first.child.kill('SIGKILL')
   await first.ended
+  // Sooner than the half minute that it was given.
+  await stage.stores.db.$client.query(`update webhook_endpoints set lease_until = now() + interval '2 seconds'`)
   worker = launchWorker(libraryOf())
   await until(() => allDelivered(id, 300))
   expect(new Set(subjects())).toEqual(new Set(written))
