@@ -123,7 +123,7 @@ export const EVENTS = {
   'frames.annotated': event('Some frames of a video were described.', {
     ...videoFacts,
     frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
-    annotator: field(z.string(), 'The annotator and its version.', 'measured@2'),
+    annotator: field(z.string(), 'The annotator and its version.', 'measured@4'),
   }),
   'frames.reannotation_requested': event('New descriptions were requested for frames of a video.', {
     ...videoFacts,

@@ -187,6 +187,15 @@ describe('without a model', () => {
     })
   })
 
+  test('of the next picture only what is new is read again', async () => {
+    const say = (figure: string) =>
+      page(`<text x="300" y="300" font-family="DejaVu Sans" font-size="60">Teams ship faster
+        <tspan x="300" dy="200">${figure} reviews</tspan></text>`)
+    const frames = [toFrame('before', await say('14')), toFrame('after', await say('17'))]
+    const texts = (await annotate(...frames)).map((annotation) => known(annotation, 'on_screen_text'))
+    expect(texts).toEqual(['Teams ship faster\n14 reviews', 'Teams ship faster\n17 reviews'])
+  })
+
   test('a technique outside the vocabulary is not used', async () => {
     const { annotations } = await annotator.annotate(video, [toFrame('a', await fixture('text-card'))], {
       signal: AbortSignal.timeout(180_000),

@@ -26,6 +26,8 @@ import {
 import type { Drawing } from './shapes.ts'
 
 const MAX_READ = 2000
+/** The part of a film behind which an end card stands. */
+const ENDING = 0.85
 
 /** What one look at a frame gave. `reading` is null where nothing was to read. */
 interface Look {
@@ -39,7 +41,7 @@ interface Look {
 export function describeFrame(
   frame: Omit<FrameToAnnotate, 'image'>,
   { picture, drawing, faces, reading }: Look,
-  techniques: readonly TechniqueTerm[],
+  { techniques, durationSec }: { techniques: readonly TechniqueTerm[]; durationSec: number },
 ): FrameAnnotation {
   const words = reading && 'words' in reading ? reading.words : []
   const unread = reading && 'unread' in reading ? `${NOT_READ}: ${reading.unread}` : null
@@ -58,8 +60,10 @@ export function describeFrame(
   const surface: Conclusion<Surface> = isMade
     ? { value: 'motion-graphics', confidence: 0.85 }
     : concludeSurface(picture, subject.value, lettering)
-  const build = subject === fromParts && parts ? concludeBuild(parts, kept, frame.rest) : null
-  const technique = build ?? concludeTechnique(picture, shot.value, subject.value, frame.reason)
+  const build = subject === fromParts && parts ? concludeBuild(parts, frame.rest) : null
+  const isEnding = durationSec > 0 && frame.tSec >= ENDING * durationSec
+  const shown = { picture, shot: shot.value, subject: subject.value, words: kept, reason: frame.reason, isEnding }
+  const technique = build ?? concludeTechnique(shown)
   const isListed = technique.value === null || techniques.some(({ slug }) => slug === technique.value)
   const text = plainText(joinLines(kept), MAX_READ)
   const facts = {

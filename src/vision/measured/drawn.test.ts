@@ -40,7 +40,7 @@ test('phones are an interface in a device mock-up, also on a gradient', () => {
   expect(parts?.phones).toHaveLength(2)
   expect(subject).toBe('ui')
   expect(isMotionGraphics(parts!, [])).toBe(true)
-  expect(concludeBuild(parts!, [], null)).toMatchObject({ value: 'device-mockup' })
+  expect(concludeBuild(parts!, null)).toMatchObject({ value: 'device-mockup' })
   expect(look(paint(boxes, (x) => 255 - Math.floor(x / 8))).subject).toBe('ui')
 })
 
@@ -50,16 +50,18 @@ test('columns of many heights on one line are a chart, and equal panels are not'
   const { parts, subject } = look(paint(columns([60, 110, 90, 170, 200])))
   expect(subject).toBe('chart')
   const rest = { fromMs: 2000, toMs: 3000, builtFromMs: 0, steps: 2, edges: 100, isAtRest: true }
-  expect(concludeBuild(parts!, [], rest)).toMatchObject({ value: 'chart-growth' })
-  expect(concludeBuild(parts!, [], null)).toBeNull()
+  expect(concludeBuild(parts!, rest)).toMatchObject({ value: 'chart-growth' })
+  expect(concludeBuild(parts!, null)).toBeNull()
   expect(look(paint(columns([150, 150, 150, 150]))).subject).not.toBe('chart')
 })
 
-test('numbers one under the other are an axis only where their steps are equal', () => {
+test('numbers are an axis where they fall in a column or rise in a row by equal steps; line numbers are none', () => {
   const column = (numbers: string[]) => numbers.map((text, n) => word(text, 0.1, 0.2 + n * 0.1, 0.04, n))
-  const lines: Painted[] = [[120, 80, 400, 6, 100]]
-  expect(look(paint(lines), column(['100', '080', '060', '040'])).subject).toBe('chart')
-  expect(look(paint(lines), column(['12', '40', '33', '20'])).subject).not.toBe('chart')
+  const row = (numbers: string[]) => numbers.map((text, n) => word(text, 0.1 + n * 0.2, 0.8, 0.04))
+  const isChart = (words: Word[]) => look(paint([[120, 80, 400, 6, 100]]), words).subject === 'chart'
+  const charts = [column(['100', '080', '060', '040']), row(['0', '5', '10', '15'])]
+  const others = [column(['12', '40', '33', '20']), column(['11', '12', '13', '14']), row(['12', '40', '33', '20'])]
+  expect([...charts, ...others].map(isChart)).toEqual([true, true, false, false, false])
 })
 
 test('a panel with rows is an interface, an empty one and loose figures are nothing sure', () => {
@@ -83,8 +85,8 @@ test('a mark with its name beside it is a logo; the name alone is a text card', 
   const alone = look(paint([letters]), [name])
   expect(alone.subject).toBe('text-card')
   const rest = { fromMs: 2000, toMs: 3000, builtFromMs: 0, steps: 3, edges: 100, isAtRest: true }
-  expect(concludeBuild(alone.parts!, [name], rest)).toMatchObject({ value: 'kinetic-type' })
-  expect(concludeBuild(alone.parts!, [name], null)).toBeNull()
+  // Steps of a build-up are no type in motion.
+  expect(concludeBuild(alone.parts!, rest)).toBeNull()
 })
 
 test('grounds are named plainly', () => {

@@ -191,18 +191,19 @@ function findRing(figures: readonly Shape[], words: readonly Word[]): Shape | nu
   return parts.find((shape) => isNear(shape.aspect, 1, 0.15)) ?? null
 }
 
-/** Numbers of an axis: in one column, as far apart in value as in place. */
+/** Numbers of an axis: falling in a column, or rising in a long row, as far apart in value as in place. */
 function hasAxis(words: readonly Word[]): boolean {
-  const numbers = words.filter(({ text }) => /^\d+(\.\d+)?[%kKmM]?$/.test(text))
-  const columns = [right, (word: Word) => word.x].flatMap((edge) =>
-    numbers.map((first) => numbers.filter((other) => isNear(edge(first), edge(other), 0.012))),
-  )
-  return columns.some((column) => {
-    if (column.length < 4) return false
-    const sorted = column.toSorted((a, b) => a.y - b.y)
-    const steps = sorted.slice(1).map((word, n) => Number.parseFloat(word.text) - Number.parseFloat(sorted[n]!.text))
-    return steps[0] !== 0 && steps.every((step) => isNear(step, steps[0]!, Math.abs(steps[0]!) * 0.01))
-  })
+  const numbers = words.filter(({ text }) => /^-?\d+(\.\d+)?[%kKmM]?$/.test(text))
+  const isEven = (steps: readonly number[]) => steps.every((step) => isNear(step, steps[0]!, Math.abs(steps[0]!) * 0.1))
+  const isAxis = (of: (word: Word) => number, along: (word: Word) => number, sign: number, least: number) =>
+    numbers.some((first) => {
+      const line = numbers.filter((other) => isNear(of(first), of(other), 0.012)).sort((a, b) => along(a) - along(b))
+      if (line.length < 4 || along(line.at(-1)!) - along(line[0]!) < least) return false
+      const stepsOf = (value: (word: Word) => number) => line.slice(1).map((word, n) => value(word) - value(line[n]!))
+      const values = stepsOf(({ text }) => Number.parseFloat(text))
+      return values[0]! * sign > 0 && isEven(values) && isEven(stepsOf(along))
+    })
+  return isAxis(right, middleY, -1, 0) || isAxis(({ x }) => x, middleY, -1, 0) || isAxis(bottom, middleX, 1, 0.3)
 }
 
 /** One compact figure in the middle, alone or with one line of large letters beside or under it. */
@@ -256,20 +257,11 @@ export function isMotionGraphics(parts: Parts, words: readonly Word[]): boolean 
 }
 
 /** The technique that parts and build-up show: slugs of the seeded vocabulary. */
-export function concludeBuild(
-  parts: Parts,
-  words: readonly Word[],
-  rest: FrameRest | null | undefined,
-): Conclusion<string> | null {
+export function concludeBuild(parts: Parts, rest: FrameRest | null | undefined): Conclusion<string> | null {
   const steps = rest?.steps ?? 0
-  const isCard = parts.onlyWords && parts.phones.length === 0 && parts.windows.length === 0
   if (parts.bars.length > 0 && steps >= 1) return { value: 'chart-growth', confidence: 0.8 }
   if (parts.phones.length > 0) return { value: 'device-mockup', confidence: 0.85 }
   if (parts.bubbles.length > 0) return { value: 'chat-thread', confidence: 0.8 }
   if (parts.ticks.length >= 3 && steps >= 2) return { value: 'checklist-build', confidence: 0.8 }
-  if (!isCard) return null
-  const largest = words.toSorted((a, b) => b.height - a.height)[0]
-  if (largest && largest.height >= 0.15 && /^[$€£]?\d[\d.,]*[%kKmMxX+]?$/.test(largest.text))
-    return { value: 'big-number', confidence: 0.8 }
-  return parts.ticks.length === 0 && steps >= 2 ? { value: 'kinetic-type', confidence: 0.75 } : null
+  return null
 }

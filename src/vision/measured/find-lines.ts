@@ -1,9 +1,44 @@
+import type { Raster } from './picture.ts'
+
 /** A box in pixels. `right` and `bottom` lie outside. */
 export interface LineBox {
   left: number
   top: number
   right: number
   bottom: number
+}
+
+/** Neighbouring pixels of detail differ by more, and pixels of another letter. */
+const DETAIL = 8
+const CHANGED = 40
+
+/** The bounds of all detail of a picture, with some ground around it. Null where it is flat. */
+export function findDetail({ data, width, height }: Raster, around: number): LineBox | null {
+  let [left, top, right, bottom] = [width, height, 0, 0]
+  for (let y = 0; y < height; y++)
+    for (let at = y * width * 3; at < ((y + 1) * width - 1) * 3; at++) {
+      if (Math.abs(data[at]! - data[at + 3]!) <= DETAIL) continue
+      const x = Math.floor(at / 3) - y * width
+      left = Math.min(left, x)
+      top = Math.min(top, y)
+      right = Math.max(right, x + 2)
+      bottom = y + 1
+    }
+  if (bottom === 0) return null
+  return {
+    left: Math.max(0, left - around),
+    top: Math.max(0, top - around),
+    right: Math.min(width, right + around),
+    bottom: Math.min(height, bottom + around),
+  }
+}
+
+/** Whether two pictures of one size show the same in a box. */
+export function looksAlike({ data: a, width }: Raster, { data: b }: Raster, box: LineBox): boolean {
+  for (let y = box.top; y < box.bottom; y++)
+    for (let at = (y * width + box.left) * 3; at < (y * width + box.right) * 3; at++)
+      if (Math.abs(a[at]! - b[at]!) > CHANGED) return false
+  return true
 }
 
 /** What the detector was trained with: a pixel is text from the first on, a line from the mean of the second on. */

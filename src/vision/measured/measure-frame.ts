@@ -2,7 +2,7 @@ import sharp from 'sharp'
 import type { AnnotateOptions, FrameAnnotation, FrameToAnnotate } from '../annotator.ts'
 import { describeFrame } from './describe-frame.ts'
 import { openFaceDetector, resizeRaster } from './faces.ts'
-import { holdsText, measurePicture, type Raster } from './picture.ts'
+import { holdsText, mayHoldFace, measurePicture, type Raster } from './picture.ts'
 import { openTextReader, type Reading } from './read-text.ts'
 import { measureDrawing } from './shapes.ts'
 
@@ -15,6 +15,8 @@ export interface MeasureRequest {
   /** Its image is base64. */
   frame: Omit<FrameToAnnotate, 'image'> & { image: string }
   techniques: AnnotateOptions['techniques']
+  /** Of the film. */
+  durationSec: number
 }
 
 export interface Measured {
@@ -35,6 +37,8 @@ export interface FrameTiming {
 /** Kept frames are 1280 wide. A picture near this size is hostile. */
 const MAX_PIXELS = 8_000_000
 
+const NO_FACES = { faces: [], doubtful: 0, passMs: 0 }
+
 /** Measures frames in this thread, which is blocked while it looks for faces and reads. */
 export async function openMeter({ models, readTimeoutMs }: MeterOptions) {
   sharp.concurrency(1)
@@ -52,7 +56,7 @@ export async function openMeter({ models, readTimeoutMs }: MeterOptions) {
     }
   }
 
-  return async ({ frame, techniques }: MeasureRequest): Promise<Measured> => {
+  return async ({ frame, ...film }: MeasureRequest): Promise<Measured> => {
     const start = performance.now()
     const { data, info } = await sharp(Buffer.from(frame.image, 'base64'), {
       limitInputPixels: MAX_PIXELS,
@@ -68,12 +72,12 @@ export async function openMeter({ models, readTimeoutMs }: MeterOptions) {
     const small = await resizeRaster(raster, 640)
     const picture = measurePicture(small)
     const drawing = measureDrawing(small)
-    const faces = await detector.find(raster)
+    const faces = mayHoldFace(picture) ? await detector.find(raster) : NO_FACES
     const readStart = performance.now()
     const reading = holdsText(picture) ? await read(raster) : null
     const end = performance.now()
     return {
-      annotation: describeFrame(frame, { picture, drawing, faces, reading }, techniques),
+      annotation: describeFrame(frame, { picture, drawing, faces, reading }, film),
       timing: {
         frameId: frame.id,
         totalMs: end - start,

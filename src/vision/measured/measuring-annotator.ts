@@ -26,6 +26,8 @@ export interface MeasuringAnnotatorOptions {
   onTimed?: (timing: FrameTiming) => void
 }
 
+type Film = Pick<VideoContext, 'durationSec'>
+
 const ENTRY = new URL('./measuring-process.ts', import.meta.url)
 const IDLE_MS = 60_000
 /** Longest measuring of one picture beside reading. The first one loads the models. */
@@ -46,11 +48,12 @@ export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}):
   let idle: NodeJS.Timeout | undefined
   const run = oneAtATime()
 
-  async function measure(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
+  async function measure(frame: FrameToAnnotate, given: AnnotateOptions & Film): Promise<FrameAnnotation> {
+    const { signal, techniques, durationSec } = given
     signal.throwIfAborted()
     if (!measurer || measurer.isLost)
       measurer = startChild(ENTRY, { args: [JSON.stringify({ models, readTimeoutMs } satisfies MeterOptions)], env })
-    const request = { frame: { ...frame, image: frame.image.toString('base64') }, techniques }
+    const request = { frame: { ...frame, image: frame.image.toString('base64') }, techniques, durationSec }
     try {
       const { annotation, timing } = await measurer.call(request, { signal, timeoutMs })
       onTimed?.(timing)
@@ -64,7 +67,10 @@ export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}):
     }
   }
 
-  async function measureAll(frames: readonly FrameToAnnotate[], given: AnnotateOptions): Promise<FrameAnnotation[]> {
+  async function measureAll(
+    frames: readonly FrameToAnnotate[],
+    given: AnnotateOptions & Film,
+  ): Promise<FrameAnnotation[]> {
     const annotations: FrameAnnotation[] = []
     for (const frame of frames) {
       const annotation = await run(() => measure(frame, given))
@@ -78,12 +84,12 @@ export function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}):
 
   return {
     ...measuredAs(models),
-    async annotate(_: VideoContext, frames, given): Promise<AnnotationRun> {
+    async annotate({ durationSec }: VideoContext, frames, given): Promise<AnnotationRun> {
       given.signal.throwIfAborted()
       clearTimeout(idle)
       runs++
       try {
-        return { annotations: await measureAll(frames, given), calls: [] }
+        return { annotations: await measureAll(frames, { ...given, durationSec }), calls: [] }
       } finally {
         if (--runs === 0) idle = setTimeout(end, idleMs).unref()
       }

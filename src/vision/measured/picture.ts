@@ -180,9 +180,14 @@ function measureBlock(luma: Uint8Array, width: number, left: number, top: number
   return { kind: crossings >= 8 ? 'letters' : 'edge', min, max }
 }
 
-/** A drawn or captured screen: one dominant colour and few others. Filmed pictures have 45 colours or more. */
-export function isDrawn(picture: Picture): boolean {
-  return picture.commonest >= 0.4 && picture.colours <= 40
+/** A drawn or captured screen: one dominant colour, or a flat gradient, and few others. Filmed pictures have more. */
+export function isDrawn({ commonest, colours, flat }: Picture): boolean {
+  return colours <= 40 && (commonest >= 0.4 || (commonest >= 0.2 && flat >= 0.5))
+}
+
+/** Whether a face may be in it: skin is soft, and letters on a flat ground are not. */
+export function mayHoldFace(picture: Picture): boolean {
+  return !isDrawn(picture) || picture.soft >= 0.005
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findLines, inReadingOrder, type LineBox } from './find-lines.ts'
+import { findDetail, findLines, inReadingOrder, type LineBox, looksAlike } from './find-lines.ts'
 import { splitWords } from './split-words.ts'
 
 /** A line whose letters stand where the digits of `places` say, as bars of ink on a bright ground; `.` is bare. */
@@ -58,6 +58,36 @@ test('lines are the sure regions of the map, grown to the size of their letters'
   expect(line!.top).toBeLessThan(8)
   expect(line!.right).toBeGreaterThan(50)
   expect(findLines(new Float32Array(1), 1, 1)).toEqual([])
+})
+
+test('all detail lies in its bounds, and a letter that changed is no longer alike', () => {
+  const picture = (marks: readonly [x: number, y: number][]) => {
+    const data = new Uint8Array(100 * 60 * 3).fill(200)
+    for (const [x, y] of marks) data.fill(20, (y * 100 + x) * 3, (y * 100 + x) * 3 + 3)
+    return { data, width: 100, height: 60 }
+  }
+  expect(findDetail(picture([]), 0)).toBeNull()
+  expect(
+    findDetail(
+      picture([
+        [33, 20],
+        [60, 41],
+      ]),
+      30,
+    ),
+  ).toEqual({ left: 2, top: 0, right: 92, bottom: 60 })
+  const box = { left: 30, top: 10, right: 40, bottom: 30 }
+  expect(
+    looksAlike(
+      picture([[33, 20]]),
+      picture([
+        [33, 20],
+        [60, 41],
+      ]),
+      box,
+    ),
+  ).toBe(true)
+  expect(looksAlike(picture([[33, 20]]), picture([[34, 20]]), box)).toBe(false)
 })
 
 test('lines are read by panels, and rows from the left to the right', () => {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { InferenceSession } from 'onnxruntime-web'
 import sharp, { type Region } from 'sharp'
-import { findLines, inReadingOrder, joinRows, type LineBox } from './find-lines.ts'
+import { findDetail, findLines, inReadingOrder, joinRows, type LineBox, looksAlike } from './find-lines.ts'
 import { nameOfModel } from './identity.ts'
 import type { Raster } from './picture.ts'
 import { type Letter, type Part, type Strip, splitWords, UNSPACED } from './split-words.ts'
@@ -29,6 +29,8 @@ const MIN_CONFIDENCE = 0.6
 const MIN_ALONE = 0.9
 /** Of "I" and "a" between words: in many typefaces nothing tells an I from an l. */
 const MIN_BETWEEN = 0.4
+/** So many pixels apart two boxes are of one line. */
+const NEAR = 4
 /** Longer sides in steps of the network's. */
 const STEP = 32
 /** The height that the recogniser was trained with, and the shortest and longest lines. */
@@ -74,21 +76,25 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     return { data: data as Float32Array, dims }
   }
 
+  /** Looks at all detail, with some ground around it. */
   async function detect(raster: Raster): Promise<LineBox[]> {
-    const [width, height] = [raster.width, raster.height].map((side) => Math.max(1, Math.round(side / STEP)) * STEP)
-    const data = await cut(raster, null, width!, height!)
+    const area = findDetail(raster, STEP)
+    if (!area) return []
+    const region = toRegion(area)
+    const [width, height] = [region.width, region.height].map((side) => Math.max(1, Math.round(side / STEP)) * STEP)
+    const data = await cut(raster, region, width!, height!)
     const { data: map } = await run(
       detector,
       toInput({ data, width: width!, height: height! }, DETECTED),
       width!,
       height!,
     )
-    const [x, y] = [raster.width / width!, raster.height / height!]
+    const [x, y] = [region.width / width!, region.height / height!]
     return joinRows(findLines(map, width!, height!)).map((box) => ({
-      left: Math.floor(box.left * x),
-      top: Math.floor(box.top * y),
-      right: Math.min(raster.width, Math.ceil(box.right * x)),
-      bottom: Math.min(raster.height, Math.ceil(box.bottom * y)),
+      left: area.left + Math.floor(box.left * x),
+      top: area.top + Math.floor(box.top * y),
+      right: Math.min(area.right, area.left + Math.ceil(box.right * x)),
+      bottom: Math.min(area.bottom, area.top + Math.ceil(box.bottom * y)),
     }))
   }
 
@@ -104,33 +110,58 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     return best
   }
 
+  let last: { raster: Raster; lines: Line[] } | undefined
+
   return {
+    /** A line that stands in the picture before, too, is not read again. */
     async read(raster: Raster): Promise<Reading> {
       const start = performance.now()
-      const boxes = inReadingOrder((await detect(raster)).map((box) => ({ box })))
-      const words: Word[] = []
-      for (const [line, { box }] of boxes.entries()) {
+      const before = last?.raster.width === raster.width && last.raster.height === raster.height ? last : undefined
+      const lines: Line[] = []
+      for (const box of await detect(raster)) {
         if (performance.now() - start > timeoutMs) return { unread: 'it took too long' }
-        const strip = await cutStrip(raster, box)
-        const parts = splitWords(await recognise(strip), strip)
-        words.push(...keepWords(parts).map((part) => toWord(part, { raster, strip, box, line })))
+        const same = before?.lines.find((line) => isNear(line.box, box) && looksAlike(before.raster, raster, line.box))
+        if (same) lines.push(same)
+        else {
+          const strip = await cutStrip(raster, box)
+          const parts = splitWords(await recognise(strip), strip)
+          lines.push({ box, words: keepWords(parts).map((part) => toWord(part, { raster, strip, box })) })
+        }
       }
-      return { words: withoutIcons(words), lines: boxes.length }
+      last = { raster, lines }
+      const ordered = inReadingOrder(lines)
+      const words = ordered.flatMap((one, line) => one.words.map((word) => ({ ...word, line })))
+      return { words: withoutIcons(words), lines: ordered.length }
     },
   }
 }
 
-async function cutStrip(raster: Raster, { left, top, right, bottom }: LineBox): Promise<Strip> {
-  const width = Math.round((STRIP.height * (right - left)) / (bottom - top))
+interface Line {
+  box: LineBox
+  words: Omit<Word, 'line'>[]
+}
+
+const isNear = (a: LineBox, b: LineBox) =>
+  (['left', 'top', 'right', 'bottom'] as const).every((side) => Math.abs(a[side] - b[side]) <= NEAR)
+
+const toRegion = ({ left, top, right, bottom }: LineBox): Region => ({
+  left,
+  top,
+  width: right - left,
+  height: bottom - top,
+})
+
+async function cutStrip(raster: Raster, box: LineBox): Promise<Strip> {
+  const region = toRegion(box)
+  const width = Math.round((STRIP.height * region.width) / region.height)
   const strip = { width: Math.min(STRIP.longest, Math.max(8, width)), height: STRIP.height }
-  const region = { left, top, width: right - left, height: bottom - top }
   return { ...strip, data: await cut(raster, region, strip.width, strip.height) }
 }
 
-/** A region of the picture, or the whole, of this size. */
-async function cut(raster: Raster, region: Region | null, width: number, height: number): Promise<Uint8Array> {
-  const whole = sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } })
-  return (region ? whole.extract(region) : whole)
+/** A region of the picture, in this size. */
+async function cut(raster: Raster, region: Region, width: number, height: number): Promise<Uint8Array> {
+  return sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } })
+    .extract(region)
     .resize(width, height, { fit: 'fill', kernel: 'cubic' })
     .raw()
     .toBuffer()
@@ -192,10 +223,9 @@ interface Place {
   raster: Raster
   strip: Strip
   box: LineBox
-  line: number
 }
 
-function toWord({ letters, left, top, right, bottom }: Part, { raster, strip, box, line }: Place): Word {
+function toWord({ letters, left, top, right, bottom }: Part, { raster, strip, box }: Place): Omit<Word, 'line'> {
   const x = (box.right - box.left) / strip.width / raster.width
   const y = (box.bottom - box.top) / strip.height / raster.height
   return {
@@ -205,6 +235,5 @@ function toWord({ letters, left, top, right, bottom }: Part, { raster, strip, bo
     y: box.top / raster.height + top * y,
     width: (right - left) * x,
     height: (bottom - top) * y,
-    line,
   }
 }

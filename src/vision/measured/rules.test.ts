@@ -75,7 +75,7 @@ test('a fixed pitch on a dark ground is a terminal, a loose one is an interface'
   expect(concludeSubject({ ...drawn, luma: 240 }, found(), fixed)).toMatchObject({ value: 'ui' })
 })
 
-test('few large words on an empty ground are a text card; many numbers are a chart', () => {
+test('few large words on an empty ground are a text card; many numbers alone are nothing sure', () => {
   const card = measureLettering(
     toWords('Available today\nrelay.example', () => 0.055, 0.09),
     drawn,
@@ -87,11 +87,11 @@ test('few large words on an empty ground are a text card; many numbers are a cha
     besideMark,
   )
   expect(concludeSubject(besideMark, found(), logo)).toMatchObject({ value: null })
-  const axis = measureLettering(
+  const figures = measureLettering(
     toWords('0.1 0.2 0.3 0.4 0.5\nspeed of light in glass\n10 20 30 40 50', () => 0.01),
     drawn,
   )
-  expect(concludeSubject(drawn, found(), axis)).toMatchObject({ value: 'chart' })
+  expect(concludeSubject(drawn, found(), figures)).toMatchObject({ value: null })
 })
 
 test('a face makes a presenter only where it is sure, large and in a filmed picture', () => {
@@ -139,9 +139,22 @@ test('letters seen in leaves are dropped, a line of words on a filmed picture st
 })
 
 test('a technique is named only where it is measured', () => {
-  expect(concludeTechnique(filmed, 'corner-inset', 'ui', '')).toMatchObject({ value: 'picture-in-picture' })
-  expect(concludeTechnique(filmed, 'no-face', null, 'cut: fade through black')).toMatchObject({
-    value: 'fade-through-black',
-  })
-  expect(concludeTechnique(filmed, 'medium-presenter', 'presenter', 'cut')).toMatchObject({ value: null })
+  const say = (text: string, height: number) => toWords(text, () => 0.03, height)
+  const named = (given: Partial<Parameters<typeof concludeTechnique>[0]>) =>
+    concludeTechnique({
+      ...{ picture: drawn, shot: 'no-face', subject: null, words: [], reason: 'cut', isEnding: false },
+      ...given,
+    }).value
+  expect(named({ picture: filmed, shot: 'corner-inset', subject: 'ui' })).toBe('picture-in-picture')
+  expect(named({ picture: filmed, reason: 'cut: fade through black' })).toBe('fade-through-black')
+  expect(named({ picture: filmed, shot: 'medium-presenter', subject: 'presenter' })).toBeNull()
+  const card = { subject: 'text-card' } as const
+  expect(named({ ...card, words: say('Ship faster', 0.1) })).toBe('title-card')
+  expect(named({ ...card, words: say('98% uptime', 0.2) })).toBe('big-number')
+  for (const isEnding of [false, true]) {
+    expect(named({ ...card, words: say('Start at relay.example', 0.1), isEnding })).toBe(
+      isEnding ? 'end-card' : 'title-card',
+    )
+    expect(named({ subject: 'logo', words: say('Relay', 0.1), isEnding })).toBe(isEnding ? 'end-card' : 'logo-reveal')
+  }
 })

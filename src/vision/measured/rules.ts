@@ -77,8 +77,6 @@ export interface Lettering {
   height: number
   /** Share of the surely read words with the common letter width: near 1 in a terminal. */
   samePitch: number
-  /** Share of words that are numbers. */
-  numbers: number
   /** Share of the ink that lies in the words. */
   inWords: number
 }
@@ -92,7 +90,6 @@ export function measureLettering(words: readonly Word[], picture: Pick<Picture, 
     height: heights[heights.length >> 1]!,
     samePitch: samePitch(words),
     inWords: inkInWords(words, picture),
-    numbers: words.filter((word) => /^[-+−]?[\d.,:%]+[kKmM%s]?$/.test(word.text)).length / words.length,
   }
 }
 
@@ -141,7 +138,6 @@ export function concludeSubject(
   }
   if (!isDrawn(picture)) return { value: null, reason: 'measuring cannot tell what a filmed or rendered picture shows' }
   if (!lettering) return { value: null, reason: 'a drawn picture without readable text' }
-  if (lettering.words >= 10 && lettering.numbers >= 0.3) return { value: 'chart', confidence: 0.8 }
   const small = lettering.height < 0.035
   if (small && lettering.words >= 12 && lettering.samePitch >= 0.6 && picture.luma < 70)
     return { value: 'terminal', confidence: 0.9 }
@@ -176,17 +172,30 @@ export function concludeSurface(
   return { value: null, reason: subject ? 'one frame does not tell how it was made' : 'no rule is sure' }
 }
 
+/** What the technique of a frame is concluded from. */
+interface Shown {
+  picture: Picture
+  shot: Shot | null
+  subject: Subject | null
+  words: readonly Word[]
+  /** Why the frame was picked. */
+  reason: string
+  /** Whether the film ends with it. */
+  isEnding: boolean
+}
+
 /** The technique where its definition can be measured: slugs of the seeded vocabulary. */
-export function concludeTechnique(
-  picture: Picture,
-  shot: Shot | null,
-  subject: Subject | null,
-  frameReason: string,
-): Conclusion<string> {
+export function concludeTechnique({ picture, shot, subject, words, reason, isEnding }: Shown): Conclusion<string> {
   if (shot === 'corner-inset') return { value: 'picture-in-picture', confidence: 0.9 }
-  if (/fade through black/.test(frameReason)) return { value: 'fade-through-black', confidence: 0.9 }
+  if (/fade through black/.test(reason)) return { value: 'fade-through-black', confidence: 0.9 }
   if (picture.luma < 18 && picture.flat > 0.995) return { value: 'fade-through-black', confidence: 0.6 }
-  if (subject === 'text-card') return { value: 'title-card', confidence: 0.85 }
+  const isCard = subject === 'text-card'
+  const hasAddress = words.some(({ text }) => /^[\w-]+(\.[\w-]+)*\.[a-z]{2,}(\/\S*)?$/i.test(text))
+  if (isEnding && (subject === 'logo' || (isCard && hasAddress))) return { value: 'end-card', confidence: 0.8 }
+  if (subject === 'logo') return { value: 'logo-reveal', confidence: 0.75 }
+  const isFigure = ({ text, height }: Word) => height >= 0.15 && /^[$€£]?\d[\d.,]*[%kKmMxX+]?$/.test(text)
+  if (isCard && words.some(isFigure)) return { value: 'big-number', confidence: 0.8 }
+  if (isCard) return { value: 'title-card', confidence: 0.85 }
   return { value: null, reason: 'no technique that measuring can tell' }
 }
 
