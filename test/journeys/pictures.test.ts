@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { addTechnique } from '../../src/library/techniques/techniques.ts'
 import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { useService } from '../support/service.ts'
@@ -157,6 +158,30 @@ describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noC
     await page.locator('#menu-more summary').click()
     expect(await page.locator('#menu-more h2').allTextContents()).toEqual(['Brand', 'Tone'])
     await page.context().close()
+  })
+
+  test('of 300 techniques a menu has the most frequent, and every list of them fits a phone', async () => {
+    const { db } = service.stores
+    const slugs = Array.from({ length: 300 }, (_, n) => `move-${n}`)
+    for (const slug of slugs) await addTechnique(db, { slug, name: `${slug} ${EVIL}`.slice(0, 100), description: EVIL })
+    await seedVideo(db, { frames: slugs.map((technique, tSec) => ({ tSec, technique })) })
+    await service.drain()
+    await ensureAccount(db, { email: 'moves@example.org', role: 'operator', plan: 'pro' })
+    const page = await browser.open({ viewport: { width: 390, height: 844 } })
+    await signIn(page, db, url, 'moves@example.org')
+    await page.goto(url)
+    await page.locator('#menu-technique summary').click()
+    expect(await page.locator('#menu-technique li').count()).toBe(40)
+    await page.getByRole('link', { name: 'All techniques' }).click()
+    await page.waitForURL(`${url}/techniques`)
+    expect(await page.locator('.tiles > li').count()).toBeGreaterThanOrEqual(300)
+    for (const path of ['/techniques', '/operator/techniques', `/techniques/${slugs[7]}`, `/?technique=${slugs[7]}`]) {
+      await page.goto(url + path)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+      expect([path, wide]).toEqual([path, 390])
+    }
+    await page.context().close()
+    expect(browser.faults).toEqual([])
   })
 })
 
