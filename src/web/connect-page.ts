@@ -87,18 +87,20 @@ export function foldedTexts(shown: readonly ClientConfiguration[]): Html {
     ({ id, name, where, text }) => html`<details>
     <summary>${name}</summary>
     <p class="hint">${where}</p>
-    ${snippet(id, name, text)}
+    ${textToCopy(name, text, html`Copy<span class="visually-hidden"> for ${name}</span>`, id)}
   </details>`,
   )}`
 }
 
-/** A text to copy. */
-export function snippet(id: string, label: string, text: string): Html {
-  return html`<div class="snippet">
-  <pre tabindex="0" aria-label="${label}"><code id="${id}">${text}</code></pre>
-  <button type="button" class="quiet needs-script" data-copies="${label}">Copy<span class="visually-hidden"> ${label}
-  </span></button>
-</div>`
+/** A text that is selected as a whole by hand, and copied by its button with a script. */
+export function textToCopy(
+  what: string,
+  text: string,
+  label: Html | string = `Copy ${what.toLowerCase()}`,
+  id?: string,
+): Html {
+  return html`<p class="copy-text"${id !== undefined && html` id="${id}"`}>${text}</p>
+<button type="button" class="quiet needs-script" data-copies="${what}">${label}</button>`
 }
 
 interface ClientConfiguration {

@@ -8,6 +8,7 @@ import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import { ATTRIBUTES, COUNTED, isListed, type Source } from '../vocabulary.ts'
+import { textToCopy } from './connect-page.ts'
 import { altOf, frameGrid, loopOf, openGraph, placeholderClass, smallThumb, swatch } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import { capitalized, formToken, type Html, hidden, html, safeUrl, table, trusted, valueLabel } from './html.ts'
@@ -272,9 +273,9 @@ ${person ? collecting(frame, person) : signInToSave(frame)}
 ${similar.length > 0 && html`<a class="quiet-button" href="#similar">Find similar</a>`}
 ${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
 <details class="fold"><summary>As text</summary><div class="panel">
-${textToCopy('Link', address)}
-${textToCopy('Image address', publicUrl + frame.image_path)}
-${textToCopy('Markdown', asMarkdown(frame, publicUrl))}
+<h3>Link</h3>${textToCopy('Link', address)}
+<h3>Image address</h3>${textToCopy('Image address', publicUrl + frame.image_path)}
+<h3>Markdown</h3>${textToCopy('Markdown', asMarkdown(frame, publicUrl))}
 </div></details>
 </div>`
 }
@@ -294,12 +295,6 @@ ${hidden('back', `/frames/${frame.id}`)}
 </form>
 <form class="board" method="post" action="/web/pins">${fields}
 <button class="quiet-button">Board</button></form>`
-}
-
-/** Selected as a whole by hand without script, by its button with one. */
-function textToCopy(what: string, text: string): Html {
-  return html`<h3>${what}</h3><p class="copy-text">${text}</p>
-<button type="button" class="quiet needs-script" data-copies="${what}">Copy ${what.toLowerCase()}</button>`
 }
 
 /** The frame with its credit, for notes and issues. */

@@ -4,7 +4,7 @@ import { MAX_ACCOUNT_NAME } from '../library/accounts/accounts.ts'
 import type { Grant } from '../library/accounts/grants.ts'
 import { MEMBER_SCOPES, OPERATOR_SCOPES, type Scope } from '../library/accounts/key-checks.ts'
 import { DEAD_KEY_DAYS, isLive, type KeyRecord, MAX_KEYS } from '../library/accounts/keys.ts'
-import { clientConfigurations, curlLine, foldedTexts, snippet } from './connect-page.ts'
+import { clientConfigurations, curlLine, foldedTexts, textToCopy } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { capitalized, facts, formToken, type Html, html, options, table, thousands, utcTime } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
@@ -84,8 +84,9 @@ function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Htm
   <h2 id="made-heading">“${record.name}” is ready</h2>
   <p><strong>Copy the key now.</strong> It cannot be shown again, because we store only its fingerprint.</p>
   ${replaced?.revokedAt && replacedNote(replaced.hint, replaced.revokedAt)}
-  ${snippet('new-key', 'Key', key)}
-  ${snippet('curl', 'Try it', curlLine(publicUrl, key, record.scopes))}
+  ${textToCopy('Key', key, 'Copy Key', 'new-key')}
+  <h3>Try it</h3>
+  ${textToCopy('Line', curlLine(publicUrl, key, record.scopes), 'Copy the line', 'curl')}
   <h3>Use it from an assistant</h3>
   ${foldedTexts(clientConfigurations(publicUrl, key))}
 </section>`

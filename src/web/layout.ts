@@ -123,7 +123,7 @@ function accountCorner(page: Page): Html {
     </form>`
   return html`<div class="account"><details class="fold account-menu">
     <summary>Account</summary>
-    <div class="panel">
+    <div class="panel items">
       ${person && html`<p class="who" title="Signed in">${person.account.email}</p>`}
       ${viewer === 'operator' && link('operator', '/operator', 'Operator console')}
       ${link('keys', '/keys', 'Keys and apps')}

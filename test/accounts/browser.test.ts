@@ -45,7 +45,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
     await page.locator('#made:focus').waitFor()
     const key = (await page.locator('#new-key').textContent())!
     await page.getByRole('button', { name: 'Copy Key' }).click()
-    await page.getByText('Key copied.').waitFor()
+    await page.locator('#toast').getByText('Key copied.').waitFor()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key)
     expect(await page.locator('#curl').textContent()).toBe(
       `curl -s ${api.url}/api/favourites -H 'Authorization: Bearer ${key}'`,

@@ -135,11 +135,11 @@ function pinMenu(frame: ShownFrame, note: string | null, { board, page }: { boar
   const what = altOf(frame)
   const noting = boardPath(board.id, { page: pageOf(page), note: frame.id })
   return html`<details class="fold pin-menu" name="menu"><summary aria-label="More: ${what}"></summary>
-<div class="panel"><a href="${noting}">${note === null ? 'Add a note' : 'Edit note'}<span
+<div class="panel items"><a href="${noting}">${note === null ? 'Add a note' : 'Edit note'}<span
   class="visually-hidden">: ${what}</span></a>
-  <button class="link" form="picked" formaction="/web/boards/${board.id}/cover" name="cover" value="${frame.id}"
+  <button form="picked" formaction="/web/boards/${board.id}/cover" name="cover" value="${frame.id}"
     aria-label="Make the cover: ${what}">Make the cover</button>
-  <button class="link" form="picked" formaction="/web/unpins" name="only" value="${frame.id}" data-removes
+  <button form="picked" formaction="/web/unpins" name="only" value="${frame.id}" data-removes
     aria-label="Remove: ${what}">Remove</button></div></details>`
 }
 

@@ -44,7 +44,7 @@ export function planNotice({ account }: Visitor): Html | false {
 export function exportLinks(path: string, timeline?: string): Html {
   return menu(
     'Export',
-    html`<ul>
+    html`<ul class="items">
   <li><a href="${path}?format=csv" download>Table (CSV)</a></li>
   <li><a href="${path}?format=json" download>Data (JSON)</a></li>
   <li><a href="${path}?format=zip" download>Images and contact sheet (ZIP)</a></li>

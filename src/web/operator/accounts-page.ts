@@ -13,6 +13,7 @@ import { endShare } from '../../library/collections/board-settings.ts'
 import type { Parameters } from '../../parameters.ts'
 import { PLANS } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
+import { textToCopy } from '../connect-page.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, formToken, type Html, hidden, html, numberedPages, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -111,8 +112,7 @@ ${
   link === undefined
     ? html`<p>The mail is sent. Its link works once, for ${INVITATION_DAYS} days.</p>`
     : html`<p>${link.byHand}, so pass this link on. It works once, for ${INVITATION_DAYS} days.</p>
-<p class="copy-text">${link.url}</p>
-<button type="button" class="primary needs-script" data-copies="Link">Copy link</button>`
+${textToCopy('Link', link.url)}`
 }
 <p><a class="button" href="/operator/accounts">Back to the accounts</a></p></section>`
 }

@@ -241,7 +241,7 @@ function choices({ row, texts }: ReviewData, name: Annotated, values: readonly s
     (one, n) =>
       html`<label class="value"><input type="radio" name="${name}" value="${one}"${
         one === value && trusted(' checked')
-      }><span>${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${valueLabel(one)}</span></label>`,
+      }><span class="choice">${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${valueLabel(one)}</span></label>`,
   )}</div></fieldset>`
 }
 
