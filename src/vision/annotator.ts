@@ -162,6 +162,10 @@ export interface Finding {
   fault: string | null
 }
 
+export function toFinding(what: string, told: string | false, fault: string | false = false): Finding {
+  return { what, told: fault ? '' : told || 'the server does not say', fault: fault || null }
+}
+
 export const faultOf = (findings: readonly Finding[]) => findings.find(({ fault }) => fault)?.fault ?? undefined
 
 /** The video has cost its own budget: its other frames keep what can be measured. */

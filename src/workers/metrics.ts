@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { eventFamilies } from '../events/lag.ts'
 import { costsOf } from '../library/annotator/vision-spending.ts'
+import { countByStatus } from '../library/videos/video-status.ts'
 import { counter, type Family, gauge, openMetrics, openProcessMetrics, type Source } from '../metrics.ts'
 import { queueFamilies } from '../queue/job-counts.ts'
 import type { Queues } from '../queue/queues.ts'
@@ -45,15 +46,12 @@ export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<C
 }
 
 async function libraryFamilies(db: Db): Promise<Family[]> {
-  const { rows } = await db.execute<{ status: string; n: number }>(
-    sql`select status, count(*)::int as n from videos group by 1`,
-  )
-  const found = new Map(rows.map(({ status, n }) => [status, n]))
+  const found = await countByStatus(db)
   return [
     gauge(
       'frames_videos',
       'Videos by status.',
-      VIDEO_STATUSES.map((status) => ({ labels: { status }, value: found.get(status) ?? 0 })),
+      VIDEO_STATUSES.map((status) => ({ labels: { status }, value: found[status] ?? 0 })),
     ),
   ]
 }

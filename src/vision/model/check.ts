@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
-import type { AnnotateOptions, Annotator, Finding, FrameToAnnotate } from '../annotator.ts'
+import { type AnnotateOptions, type Annotator, type Finding, type FrameToAnnotate, toFinding } from '../annotator.ts'
 
 const SIZE = { width: 1280, height: 720 }
 const VIDEO = { id: 'check', title: 'Two squares', author: null, durationSec: 2 }
@@ -16,7 +16,7 @@ export async function describeSquares(
   const { annotations, calls } = await annotator.annotate(VIDEO, frames, options)
   const failed = annotations.find(({ status }) => status !== 'annotated')
   const described = annotations.some(({ status }) => status === 'annotated') ? 'one of two squares' : 'nothing'
-  if (failed) return { findings: [finding('answer', '', `It described ${described}: ${failed.reason}.`)], seconds: 0 }
+  if (failed) return { findings: [toFinding('answer', '', `It described ${described}: ${failed.reason}.`)], seconds: 0 }
   const [first = '', second = ''] = annotations.map(({ values }) => JSON.stringify(values).toLowerCase())
   const sees = RED.test(first) && !GREEN.test(first) && GREEN.test(second) && !RED.test(second)
   const issues = annotations.flatMap(({ issues }) =>
@@ -25,28 +25,22 @@ export async function describeSquares(
   const seconds = calls.reduce((sum, { durationMs }) => sum + durationMs, 0) / 1000 / frames.length
   const tokens = calls.reduce((sum, { inputTokens, outputTokens }) => sum + (inputTokens ?? 0) + (outputTokens ?? 0), 0)
   const findings = [
-    finding(
+    toFinding(
       'sight',
       'a red square and a green one are told apart',
       !sees && 'It does not tell a red square from a green one. Set VISION_MODEL to a model that takes images.',
     ),
-    finding('form', issues.length === 0 ? 'kept' : `kept in part, what can be read counts (${issues.join(', ')})`),
-    finding(
+    toFinding('form', issues.length === 0 ? 'kept' : `kept in part, what can be read counts (${issues.join(', ')})`),
+    toFinding(
       'thinking',
       'off',
       calls.some(({ thought }) => thought) &&
         'It thinks before it answers, which takes time and tokens. Set VISION_MODEL to an -instruct build.',
     ),
-    finding('pace', `${seconds.toFixed(1)} s and ${Math.round(tokens / frames.length)} tokens a frame`),
+    toFinding('pace', `${seconds.toFixed(1)} s and ${Math.round(tokens / frames.length)} tokens a frame`),
   ]
   return { findings, seconds }
 }
-
-const finding = (what: string, told: string, fault: string | false = false): Finding => ({
-  what,
-  told: fault ? '' : told,
-  fault: fault || null,
-})
 
 async function toSquare(tSec: number, colour: string): Promise<FrameToAnnotate> {
   const square = { input: { create: { width: 480, height: 480, channels: 3 as const, background: colour } } }

@@ -1,4 +1,4 @@
-import { AnnotatorUnavailable, type Finding } from '../annotator.ts'
+import { AnnotatorUnavailable, type Finding, toFinding } from '../annotator.ts'
 import { classify, describeBlind, describeMissing, describeSmall } from './endpoint-error.ts'
 import { HttpFailure, PAGE, requestJson, type ServerOptions } from './http.ts'
 import { profileOf } from './profiles.ts'
@@ -86,16 +86,11 @@ export function toFindings(
   const needed = instructions + WIDE_PICTURE + answerRoom(1, 1)
   const frames = Array.from({ length: batchSize }, () => ({ tokens: WIDE_PICTURE }))
   const { length } = cutToWindow(frames, { window: window ?? undefined, instructions, room: 1 })[0]!
-  const finding = (what: string, told: string | false, fault: string | false = false): Finding => ({
-    what,
-    told: fault ? '' : told || 'the server does not say',
-    fault: fault || null,
-  })
   return [
-    finding('server', `${baseUrl} answers`),
-    finding('model', hasModel === true && model, hasModel === false && describeMissing(asked)),
-    finding('pictures', takesPictures === true && 'taken, it says', takesPictures === false && describeBlind(asked)),
-    finding(
+    toFinding('server', `${baseUrl} answers`),
+    toFinding('model', hasModel === true && model, hasModel === false && describeMissing(asked)),
+    toFinding('pictures', takesPictures === true && 'taken, it says', takesPictures === false && describeBlind(asked)),
+    toFinding(
       'window',
       window !== null && `${window} tokens: ${length} of at most ${batchSize} frames a call`,
       window !== null && window < needed && `${describeSmall(asked, needed, `${window} tokens`)}`,
