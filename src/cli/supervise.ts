@@ -1,14 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { LocalServer } from '../local/postgres.ts'
 import type { Logger } from '../logger.ts'
-
-/** A database that `frames start` has started. */
-interface LocalServer {
-  url: string
-  pid: number
-  /** Resolves when the server has ended. */
-  exited: Promise<void>
-  stop(): Promise<void>
-}
 
 export interface Supervision {
   /** The server's name in messages. */

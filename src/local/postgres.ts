@@ -22,7 +22,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { commandLine, freePort, LocalFailure, stopChild, untilGone } from './processes.ts'
 
-export interface LocalPostgres {
+export interface LocalServer {
   url: string
   pid: number
   /** Resolves when the server has ended. */
@@ -48,7 +48,7 @@ export async function startLocalPostgres(options: {
   dir: string
   settings?: Record<string, string>
   port?: number | undefined
-}): Promise<LocalPostgres> {
+}): Promise<LocalServer> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // The real path: a server that was left behind is recognised by it.
   const dir = join(realpathSync(dirname(options.dir)), basename(options.dir))

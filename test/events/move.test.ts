@@ -11,7 +11,7 @@ import { appendEvent } from '../../src/events/append.ts'
 import { type Cursor, START, type StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { findBreak, findHeldBack, readEvents } from '../../src/events/read.ts'
-import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
+import { type LocalServer, startLocalPostgres } from '../../src/local/postgres.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -22,7 +22,7 @@ const logger = pino({ level: 'silent' })
 const dir = mkdtempSync(join(memoryFolder(), 'frames-move-'))
 chmodSync(dir, 0o755)
 let stores: Stores
-let other: LocalPostgres
+let other: LocalServer
 
 beforeAll(async () => {
   stores = await openStores()

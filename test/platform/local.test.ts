@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { superviseServer } from '../../src/cli/supervise.ts'
-import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
+import { type LocalServer, startLocalPostgres } from '../../src/local/postgres.ts'
 import { alive, untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { createLogger } from '../../src/logger.ts'
@@ -84,7 +84,7 @@ test('a local database that does not come back is given up after five failures, 
   await redis.stop()
 })
 
-async function ask({ url }: Pick<LocalPostgres, 'url'>, query: string): Promise<string | undefined> {
+async function ask({ url }: Pick<LocalServer, 'url'>, query: string): Promise<string | undefined> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

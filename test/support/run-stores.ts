@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
-import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
+import { type LocalServer, startLocalPostgres } from '../../src/local/postgres.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { memoryFolder } from './memory-folder.ts'
 
@@ -49,7 +49,7 @@ export async function bootStores(workers: number): Promise<RunStores> {
  * Readers of the event log wait for the transactions of every database of their server. With a server each, no worker
  * waits for another. All are copies of the first.
  */
-async function bootPostgres(dir: string, count: number): Promise<LocalPostgres[]> {
+async function bootPostgres(dir: string, count: number): Promise<LocalServer[]> {
   const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '300' }
   const start = (n: number) => startLocalPostgres({ dir: join(dir, `server-${n}`, 'postgres'), settings })
   const first = await start(0)

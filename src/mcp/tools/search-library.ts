@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { cleanText, plural, quote } from '../../clean-text.ts'
-import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import type { SearchGroups, VideoDocument } from '../../search/library-search.ts'
 import { sourceKeyOf } from '../../video/source/source.ts'
-import { CompactFrame, captionOf, frameLines, type Presented, toCompactFrame, toLink } from '../present.ts'
+import { CompactFrame, captionOf, frameLines, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
@@ -21,13 +21,6 @@ const Groups = z.object({
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
 })
-
-interface FoundDocuments {
-  videos: VideoDocument[]
-  frames: Presented[]
-  brands: BrandDocument[]
-  techniques: TechniqueDocument[]
-}
 
 export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool {
   return defineTool({
@@ -64,7 +57,9 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
   })
 }
 
-function documentsOf({ videos, frames, brands, techniques }: SearchGroups): FoundDocuments {
+type FoundDocuments = ReturnType<typeof documentsOf>
+
+function documentsOf({ videos, frames, brands, techniques }: SearchGroups) {
   return {
     videos: videos.map(({ document }) => document),
     frames: frames.map(({ document, missing }) => ({ document, missing })),
