@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_383,
   'TypeScript of src': 57_550,
   'text of src': 64_871,
-  tests: 41_589,
+  tests: 41_577,
   bench: 6_340,
   'words of docs': 20_604,
   'words of decisions': 6_004,
