@@ -20,10 +20,10 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_306,
+  'src/.': 1_296,
   'src/api': 3_023,
   'src/backup': 894,
-  'src/cli': 4_082,
+  'src/cli': 4_092,
   'src/db': 1_214,
   'src/events': 1_521,
   'src/http': 2_776,
@@ -47,7 +47,7 @@ const CEILINGS = {
   'src/workers': 1_383,
   'TypeScript of src': 57_550,
   'text of src': 64_871,
-  tests: 41_577,
+  tests: 41_579,
   bench: 6_340,
   'words of docs': 20_604,
   'words of decisions': 6_004,

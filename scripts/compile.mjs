@@ -2,7 +2,7 @@
 // A process that finds one file which is not kept loads what strips types, and holds 20 MB for it until it ends.
 
 process.argv.splice(2, Number.POSITIVE_INFINITY, '--version')
-await import('../src/cli.ts')
+await import('../src/cli/main.ts')
 const { COMMANDS, SERVICES } = await import('../src/cli/commands.ts')
 const service = COMMANDS.filter(({ name }) => SERVICES.includes(name))
 for (const { load } of service) await load()

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
  * tests along.
  */
 const HELD_BY = {
-  'src/cli.ts': ['platform/command-line'],
+  'src/cli/main.ts': ['platform/command-line'],
   'src/cli': ['platform/command-line', 'library/cli'],
   'src/cli/accounts.ts': ['accounts/cli'],
   'src/cli/connect.ts': ['oauth/connect'],

@@ -24,7 +24,7 @@ import { complain, say } from './terminal.ts'
 /** For requests in flight and for jobs. The databases stop after them. */
 const STOP_MS = 20_000
 
-const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
+const cli = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 /**
  * Runs the whole service on this machine: migrations, the API, the worker, and samples for an empty library. PostgreSQL

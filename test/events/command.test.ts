@@ -98,7 +98,7 @@ test('an export has every event as the feed shows it, goes on from any line, and
 test('a compressed export is gzip of the same bytes', async () => {
   const plain = await run('export')
   const { spawnSync } = await import('node:child_process')
-  const { stdout } = spawnSync(process.execPath, ['src/cli.ts', 'events', 'export', '--gzip'], {
+  const { stdout } = spawnSync(process.execPath, ['src/cli/main.ts', 'events', 'export', '--gzip'], {
     env: {
       ...env,
       PATH: process.env.PATH,

@@ -11,7 +11,7 @@ import { NODE_SETTINGS } from '../support/node-settings.ts'
 
 /** `frames <args>` as a process of its own. With FAULT_AT it kills itself at that step. */
 async function frames(args: string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, ['--import', './test/support/kill-at.ts', 'src/cli.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', './test/support/kill-at.ts', 'src/cli/main.ts', ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

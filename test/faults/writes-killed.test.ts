@@ -130,7 +130,7 @@ test('of 1,600 saves and pins under 16 kills none is lost, and each has one even
 })
 
 function launchApi({ port, databaseUrl, redisUrl }: { port: number; databaseUrl: string; redisUrl: string }) {
-  const child = spawn(process.execPath, [new URL('../../src/cli.ts', import.meta.url).pathname, 'api'], {
+  const child = spawn(process.execPath, [new URL('../../src/cli/main.ts', import.meta.url).pathname, 'api'], {
     env: {
       PATH: process.env.PATH,
       ...NODE_SETTINGS,

@@ -336,7 +336,7 @@ test.skipIf(process.platform !== 'linux')(
     const { dataDir: DATA_DIR } = service.config
     const { databaseUrl: DATABASE_URL } = service.stores
     const onTerminal = async (env: Record<string, string>) => {
-      const command = `${process.execPath} src/cli.ts status ${id}`
+      const command = `${process.execPath} src/cli/main.ts status ${id}`
       const { PATH } = process.env
       const given = { PATH, TERM: 'xterm', DATA_DIR, DATABASE_URL, REDIS_URL: redisUrl, ...NODE_SETTINGS, ...env }
       return (await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env: given })).stdout

@@ -281,7 +281,7 @@ export function startFrames(
   args: readonly string[],
   env: Record<string, string> = {},
 ): RunningCommand {
-  const cli = new URL('../../src/cli.ts', import.meta.url).pathname
+  const cli = new URL('../../src/cli/main.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [cli, ...args], {
     env: { PATH: process.env.PATH, ...NODE_SETTINGS, ...settingsOf(service, redisUrl, env) },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -24,7 +24,7 @@ test.skipIf(process.platform !== 'linux')('Ctrl-C while the cluster is made is n
   try {
     // With a Redis from elsewhere nothing else is waited for: a failure of initdb would end the start at once.
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, PORT: '0', DATA_DIR: dataDir }
-    const child = spawn(process.execPath, ['src/cli.ts', 'start'], {
+    const child = spawn(process.execPath, ['src/cli/main.ts', 'start'], {
       env: { ...env, REDIS_URL: inject('redisUrl') },
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],

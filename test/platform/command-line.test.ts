@@ -79,7 +79,7 @@ test('a part that is called wrongly points to its own help', async () => {
 })
 
 test('a reader of messages that has gone changes no exit code', async () => {
-  const child = spawn(process.execPath, ['src/cli.ts', 'xyzzy'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, ['src/cli/main.ts', 'xyzzy'], { stdio: ['ignore', 'ignore', 'pipe'] })
   child.stderr.destroy()
   expect(await once(child, 'exit')).toEqual([2, null])
 })

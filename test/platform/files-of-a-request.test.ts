@@ -51,7 +51,7 @@ async function openInspector(url: string) {
 async function startInspectedApi() {
   const port = await freePort()
   const { stores, config } = service
-  const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', 'src/cli.ts', 'api'], {
+  const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', 'src/cli/main.ts', 'api'], {
     env: {
       PATH: process.env.PATH,
       ...NODE_SETTINGS,

@@ -34,8 +34,10 @@ test('a leading frames is dropped, because people repeat it after docker compose
   mkdirSync(bin)
   writeFileSync(join(bin, 'node'), '#!/bin/sh\nprintf "%s|" "$@"\n', { mode: 0o755 })
   const PATH = `${bin}:${process.env.PATH}`
-  expect((await frames(['status', '--status', 'a b'], { PATH })).stdout).toBe('/app/src/cli.ts|status|--status|a b|')
-  expect((await frames(['frames', 'status'], { PATH })).stdout).toBe('/app/src/cli.ts|status|')
+  expect((await frames(['status', '--status', 'a b'], { PATH })).stdout).toBe(
+    '/app/src/cli/main.ts|status|--status|a b|',
+  )
+  expect((await frames(['frames', 'status'], { PATH })).stdout).toBe('/app/src/cli/main.ts|status|')
 })
 
 test('a worker is healthy while its own file is touched, and every worker has one', async () => {

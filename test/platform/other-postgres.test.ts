@@ -18,7 +18,7 @@ import { NODE_SETTINGS } from '../support/node-settings.ts'
 const careless = { fsync: 'off' }
 
 function frames(args: readonly string[], env: Record<string, string>) {
-  const run = spawnSync(process.execPath, ['src/cli.ts', ...args], {
+  const run = spawnSync(process.execPath, ['src/cli/main.ts', ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, PORT: '0', ...env },
     encoding: 'utf8',
   })

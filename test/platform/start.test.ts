@@ -277,7 +277,7 @@ function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, PORT: '0', DATA_DIR: dataDir, ...extra }
 }
 
-async function start(program = process.execPath, args = ['src/cli.ts', 'start']): Promise<Service> {
+async function start(program = process.execPath, args = ['src/cli/main.ts', 'start']): Promise<Service> {
   const child: ChildProcess = spawn(program, args, { env: environment({}), stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout!, child.stderr!])
@@ -307,7 +307,7 @@ async function start(program = process.execPath, args = ['src/cli.ts', 'start'])
  * has closed an idle connection, and would send the next request there.
  */
 async function refused(extra: Record<string, string>, status = 1): Promise<string> {
-  const child = spawn(process.execPath, ['src/cli.ts', 'start'], { env: environment(extra) })
+  const child = spawn(process.execPath, ['src/cli/main.ts', 'start'], { env: environment(extra) })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
