@@ -1,7 +1,7 @@
 import type { Bench } from './support/bench.ts'
 import { printReport, saveRun } from './support/report.ts'
 
-const REQUESTS = ['reads', 'mcp', 'agents', 'search', 'relevance', 'cost', 'starve']
+const REQUESTS = ['reads', 'mcp', 'agents', 'search', 'relevance', 'meaning', 'cost', 'starve']
 const BENCHES = [...REQUESTS, 'ingest', 'shots', 'picks', 'annotation']
 
 const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]

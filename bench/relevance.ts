@@ -16,6 +16,7 @@ import { LANGUAGE_PHRASES } from './support/judged-languages.ts'
 import { PHRASE_FRAMES, PHRASES } from './support/judged-phrases.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { ndcgAt } from './support/relevance-scores.ts'
 import { mean, round } from './support/stats.ts'
 
 /**
@@ -186,15 +187,6 @@ async function generatedJudgements(db: Db): Promise<Judged[]> {
       return { q, wanted }
     })
     .filter(({ wanted }) => wanted.size > 0)
-}
-
-function ndcgAt(depth: number, ids: readonly string[], wanted: ReadonlyMap<string, number>): number {
-  const gain = (grade: number, place: number) => (2 ** grade - 1) / Math.log2(place + 2)
-  const ideal = [...wanted.values()]
-    .sort((a, b) => b - a)
-    .slice(0, depth)
-    .reduce((sum, grade, place) => sum + gain(grade, place), 0)
-  return ids.slice(0, depth).reduce((sum, id, place) => sum + gain(wanted.get(id) ?? 0, place), 0) / ideal
 }
 
 /** Of as many as could stand there. */

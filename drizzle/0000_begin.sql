@@ -448,6 +448,14 @@ CREATE TABLE "videos" (
 	CONSTRAINT "videos_failed_has_code" CHECK ((status = 'failed') = (failure_code is not null))
 );
 --> statement-breakpoint
+CREATE TABLE "frame_vectors" (
+	"frame_id" text NOT NULL,
+	"space" text NOT NULL,
+	"source_hash" text NOT NULL,
+	"q8" "bytea" NOT NULL,
+	CONSTRAINT "frame_vectors_space_frame_id_pk" PRIMARY KEY("space","frame_id")
+);
+--> statement-breakpoint
 CREATE TABLE "vision_answers" (
 	"image_sha256" text NOT NULL,
 	"model" text NOT NULL,
@@ -538,6 +546,7 @@ ALTER TABLE "technique_redirects" ADD CONSTRAINT "technique_redirects_slug_techn
 ALTER TABLE "techniques" ADD CONSTRAINT "techniques_moves_to_techniques_slug_fk" FOREIGN KEY ("moves_to") REFERENCES "public"."techniques"("slug") ON DELETE no action ON UPDATE cascade;--> statement-breakpoint
 ALTER TABLE "films" ADD CONSTRAINT "films_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "shots" ADD CONSTRAINT "shots_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "frame_vectors" ADD CONSTRAINT "frame_vectors_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_endpoint_id_webhook_endpoints_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_account_idx" ON "api_keys" USING btree ("account_id");--> statement-breakpoint
@@ -575,6 +584,8 @@ CREATE INDEX "videos_status_idx" ON "videos" USING btree ("status","updated_at")
 CREATE INDEX "videos_added_idx" ON "videos" USING btree ("added_at","id");--> statement-breakpoint
 CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statement-breakpoint
 CREATE INDEX "videos_platform_idx" ON "videos" USING btree ("platform");--> statement-breakpoint
+CREATE INDEX "frame_vectors_frame_idx" ON "frame_vectors" USING btree ("frame_id");--> statement-breakpoint
+CREATE INDEX "frame_vectors_sample_idx" ON "frame_vectors" USING btree ("space",hashtext(frame_id));--> statement-breakpoint
 CREATE INDEX "vision_calls_video_idx" ON "vision_calls" USING btree ("video_id");--> statement-breakpoint
 CREATE INDEX "vision_calls_at_idx" ON "vision_calls" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_due_idx" ON "webhook_deliveries" USING btree ("endpoint_id","next_at","id") WHERE state = 'waiting';--> statement-breakpoint
@@ -691,8 +702,12 @@ BEGIN
     colors smallint[] NOT NULL,
     words tsvector NOT NULL,
     -- The bounds of its shot, for what follows what. Null where shots are not known.
-    shot_ms integer[]
+    shot_ms integer[],
+    -- The signs of its vector in the space of this generation. Null where it has none.
+    bits bit varying
   );
+  -- Whose vectors those are: a model and its number of dimensions. No row: none.
+  CREATE TABLE space (name text NOT NULL);
   -- Videos, brands and techniques.
   CREATE TABLE entries (
     kind text COLLATE "C" NOT NULL,

@@ -51,6 +51,7 @@ const HELD_BY = {
   'src/local': ['events/move', 'platform/local'],
   'src/events': ['events', 'accounts/analytics-api'],
   'src/queue': ['library/job-order', 'library/jobs', 'library/reextract', 'library/vision'],
+  'src/meaning': ['library/vectors', 'library/text-models', 'search/meaning'],
   'src/media': ['backup/places', 'contract/image-ranges', 'library/uploads', 'library/video-files', 'media'],
   'src/backup': ['backup'],
   'src/outbound': ['accounts/invitations', 'video/fetch-source', 'webhooks/api', 'webhooks/receivers'],

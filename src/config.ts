@@ -60,6 +60,14 @@ export const VISION_NAMES = Object.keys(VISION_SERVERS) as (keyof typeof VISION_
 /** `compatible`: any endpoint that speaks the OpenAI protocol. */
 export type VisionServer = keyof typeof VISION_SERVERS | 'compatible'
 
+/** What EMBED sets: where a text model is, and how long its vectors are. */
+const TEXT_MODELS: Record<string, { baseUrl: string; model: string; dimensions: number; needsKey?: true }> = {
+  ollama: { baseUrl: 'http://localhost:11434/v1', model: 'nomic-embed-text', dimensions: 768 },
+  openai: { ...HOSTED, baseUrl: 'https://api.openai.com/v1', model: 'text-embedding-3-small', dimensions: 1_536 },
+  gemini: { ...HOSTED, baseUrl: VISION_SERVERS.gemini.baseUrl, model: 'gemini-embedding-001', dimensions: 3_072 },
+}
+const EMBED_NAMES = ['embedded', 'off', ...Object.keys(TEXT_MODELS)]
+
 const Env = z.object({
   PORT: port.default(3000),
   HOST: address.optional(),
@@ -94,6 +102,12 @@ const Env = z.object({
   VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
   VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
   VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
+  EMBED: z.enum(EMBED_NAMES, `must be ${EMBED_NAMES.slice(0, -1).join(', ')} or ${EMBED_NAMES.at(-1)}`).optional(),
+  EMBED_BASE_URL: httpUrl.optional(),
+  EMBED_MODEL: z.string().regex(/^\S+$/, 'must be the name of a model, without spaces').optional(),
+  EMBED_DIMENSIONS: z.coerce.number().int().min(64).max(4_096).optional(),
+  EMBED_API_KEY: z.string().min(1).optional(),
+  EMBED_PRICE: z.coerce.number().min(0).optional(),
   READS: z.enum(['open', 'members'], 'must be open or members').default('open'),
   SMTP_URL: z
     .string()
@@ -121,6 +135,12 @@ export const SETTINGS = Object.keys(Env.shape)
 export type Config = ReturnType<typeof parseConfig>
 
 export type VisionConfig = NonNullable<Config['vision']>
+
+/** Where texts get their vectors from. */
+export type EmbedConfig = NonNullable<Config['embed']>
+
+/** Vectors of one space can be compared with each other. */
+export const spaceOf = ({ model, dimensions }: Pick<EmbedConfig, 'model' | 'dimensions'>) => `${model}@${dimensions}`
 
 export type MetricsConfig = Config['metrics']['api']
 
@@ -165,6 +185,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
           }
         : undefined,
     vision,
+    /** What makes texts comparable by meaning. Undefined: off. */
+    embed: embedOf(e),
     /** The folder with more models that read text in pictures. */
     readingModels: e.OCR_MODELS === undefined ? undefined : resolve(e.OCR_MODELS),
     /** Who may read: everyone, or those with a key or a session. */
@@ -236,6 +258,30 @@ function visionOf(e: z.infer<typeof Env>) {
     budgetPerVideo: e.VISION_BUDGET_VIDEO,
     budgetPerDay: e.VISION_BUDGET_DAY,
   }
+}
+
+/** @throws ConfigError */
+function embedOf(e: z.infer<typeof Env>) {
+  const name = e.EMBED ?? (e.EMBED_BASE_URL ? 'this endpoint' : 'embedded')
+  if (name === 'off') return undefined
+  if (name === 'embedded')
+    return { source: 'embedded', model: 'use-lite-en', dimensions: 512, price: undefined } as const
+  const text = TEXT_MODELS[name]
+  if (text?.needsKey && !e.EMBED_API_KEY)
+    throw new ConfigError(`EMBED_API_KEY: set it too, because ${name} needs a key`)
+  const baseUrl = e.EMBED_BASE_URL ?? text?.baseUrl
+  const model = e.EMBED_MODEL ?? text?.model
+  // Another model has vectors of another length.
+  const dimensions = e.EMBED_DIMENSIONS ?? (e.EMBED_MODEL ? undefined : text?.dimensions)
+  if (!baseUrl || !model || !dimensions)
+    throw new ConfigError(
+      `EMBED_MODEL, EMBED_DIMENSIONS: set both for ${name}: a text model, and how long its vectors are`,
+    )
+  if (e.VISION_BUDGET_DAY !== undefined && e.EMBED_PRICE === undefined)
+    throw new ConfigError(
+      'EMBED_PRICE: set it too (dollars per million tokens), because VISION_BUDGET_DAY holds for it',
+    )
+  return { source: 'endpoint', baseUrl, model, dimensions, apiKey: e.EMBED_API_KEY, price: e.EMBED_PRICE } as const
 }
 
 /**

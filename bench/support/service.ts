@@ -55,6 +55,7 @@ export function configOf({ dir, meili, publicUrl = 'http://frames.test', scale =
     DATA_DIR: dir,
     PUBLIC_URL: publicUrl,
     RATE_LIMIT_SCALE: String(scale),
+    EMBED: 'off',
     ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
   })
   return config.meili ? { ...config, meili: { ...config.meili, prefix: BENCH_PREFIX } } : config

@@ -108,8 +108,12 @@ BEGIN
     colors smallint[] NOT NULL,
     words tsvector NOT NULL,
     -- The bounds of its shot, for what follows what. Null where shots are not known.
-    shot_ms integer[]
+    shot_ms integer[],
+    -- The signs of its vector in the space of this generation. Null where it has none.
+    bits bit varying
   );
+  -- Whose vectors those are: a model and its number of dimensions. No row: none.
+  CREATE TABLE space (name text NOT NULL);
   -- Videos, brands and techniques.
   CREATE TABLE entries (
     kind text COLLATE "C" NOT NULL,

@@ -5,7 +5,7 @@ import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { asksMuch } from '../http/rate-limit/rate-limits.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
-import type { FramePage } from '../search/library-search.ts'
+import { type FramePage, MOST_CLOSE } from '../search/library-search.ts'
 import { Frame, FrameHit, ReadAs, toFrame, toHit, WallFrame } from '../views/frame.ts'
 import { UnknownValue, unknownValues } from '../views/nearest.ts'
 import {
@@ -30,6 +30,13 @@ const FramesAnswer = z
     facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
     total: z.int().optional().describe('Only with `facets=1`.'),
     read_as: ReadAs.optional().describe('Only with `facets=1` and `q`.'),
+    close: z
+      .array(WallFrame)
+      .optional()
+      .describe(
+        'Only with `facets=1` and `q`, on the first page: up to 24 frames close in meaning, where fewer than ' +
+          'a page meet every word. They pass the same filters and are not counted.',
+      ),
     unknown: z
       .array(UnknownValue)
       .optional()
@@ -67,21 +74,23 @@ export const frameEndpoints = [
       description:
         'Filters combine: AND across attributes, OR within one. 120 frames a page; ' +
         '`hasMore` is true when a full page came back. `q` is read as people write; `read_as` says how. ' +
-        '`facets=1`, `variety=on` and a page from 100 on cost 5 points.',
+        '`facets=1`, `variety=on`, `sort=meaning` and a page from 100 on cost 5 points.',
       parameters: frameParameters,
       answer: FramesAnswer,
       price: 'search',
     },
     async ({ search, publicUrl }: App, { query: values }) => {
       const query = toFrameQuery(values)
-      const found = await search.frames({ ...query, asker: 'programs' })
+      const found = await search.frames({ ...query, close: query.facets ? MOST_CLOSE : 0, asker: 'programs' })
       const view = viewOf(publicUrl, values)
-      return {
+      const answer = {
         page: query.page,
         frames: found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view))),
         hasMore: found.frames.length === PAGE_SIZE,
         ...(query.facets ? countsOf(found, await unknownValues(search, query.filters)) : {}),
+        ...(query.facets && found.close ? { close: found.close.map((hit) => toHit(hit, view)) } : {}),
       }
+      return found.readAs?.meaning === 'unavailable' ? { passing: answer } : answer
     },
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),

@@ -26,11 +26,12 @@ export const searchEndpoints = [
       summary: 'Search videos, frames, brands and techniques in one call',
       description: [
         'Reads `q` as people write it: a word is met by a text or by the attribute that it names (*dark*, *close up*).',
-        'Frames with all words come first; partial matches fill the list and name the words they miss.',
+        'Frames with all words come first. By turns partial matches follow and those close in meaning',
+        '(`matched.meaning`); they name the words they miss.',
         'Tolerates typing mistakes, matches the beginnings of words, and phrases in quotes; `-word` leaves out.',
         'Finds any part of a text in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese.',
         'A blank term returns the strongest rows of each kind.',
-        'The URL of a video, in any common form, returns that video.',
+        'The URL of a video, in any common form, returns that video. With `q` it costs 5 points.',
       ].join(' '),
       parameters: {
         q: {
@@ -51,12 +52,14 @@ export const searchEndpoints = [
     },
     async ({ search, publicUrl }: App, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'programs' })
-      return {
+      const answer = {
         videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
         frames: groups.frames.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))),
         brands: groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl))),
         techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
       }
+      return groups.readAs?.meaning === 'unavailable' ? { passing: answer } : answer
     },
+    { raises: ({ q = '' }) => q !== '' },
   ),
 ]

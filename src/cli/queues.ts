@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
 import { plural } from '../clean-text.ts'
+import { spaceOf } from '../config.ts'
 import { findHeldBack } from '../events/read.ts'
 import { listOutages } from '../events/waiting.ts'
 import { findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
+import { describeVectors, findVectorStatus } from '../library/frames/vectors.ts'
 import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
@@ -55,16 +57,19 @@ async function showQueues({ db, config, openQueues }: CommandContext, { drain }:
     counts = await countJobs(queues)
   }
   const annotator = await findAnnotatorStatus(db)
+  const { embed } = config
+  const meaning = embed ? await findVectorStatus(db, spaceOf(embed), embed.price) : null
   const outages = await listOutages(db)
   const held = await findHeldBack(db)
   const heldBack = held && { events: held.events, since: held.since.toISOString() }
   const lines = () => [
     ...counts.map(toLine),
     ...describeAnnotator(annotator, config),
+    ...(meaning ? describeVectors(meaning) : []),
     ...outages.map(describeOutage),
     ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
   ]
-  return [{ queues: counts, annotator, outages: outages.map(toOutage), events_held_back: heldBack }, lines]
+  return [{ queues: counts, annotator, meaning, outages: outages.map(toOutage), events_held_back: heldBack }, lines]
 }
 
 function toLine(counts: JobCounts): string {

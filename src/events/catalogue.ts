@@ -125,6 +125,10 @@ export const EVENTS = {
     frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
     annotator: field(z.string(), 'The annotator and its version.', 'measured@4'),
   }),
+  'frames.embedded': event('What some frames mean was made comparable.', {
+    space: field(z.string(), 'The text model, and how long its vectors are.', 'use-lite-en@512'),
+    frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
+  }),
   'frames.reannotation_requested': event('New descriptions were requested for frames of a video.', {
     ...videoFacts,
     frame_count: count('How many frames.'),

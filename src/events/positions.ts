@@ -109,6 +109,11 @@ export async function replay(
   })
 }
 
+/** Takes away the positions of consumers that begin so, except of the one that still runs. */
+export async function forgetConsumers(db: Db, beginning: string, except: string): Promise<void> {
+  await db.execute(sql`delete from checkpoints where starts_with(consumer, ${beginning}) and consumer <> ${except}`)
+}
+
 /**
  * Readies the log of a restored database, in the transaction that restored it: new events come behind all that were
  * ever written. The consumers in `rebuilt` begin at the start, because what they made was not restored. Returns where

@@ -19,10 +19,15 @@ interface ReadOptions<O extends Methodless> {
   raises?: (query: Input<O>['query']) => boolean
 }
 
+/** An answer that lacks what the next one may have: it is neither kept here nor cached on its way. */
+interface Passing<A> {
+  readonly passing: A
+}
+
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
 export function cachedRead<D, const O extends Methodless & { scope?: undefined }>(
   operation: O,
-  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
+  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | Passing<Answer<O>>>,
   { canonical = (query) => query, check, raises = () => false }: ReadOptions<O> = {},
 ): Endpoint<D & { cache: CachedReads }, Given<O>, Answer<O>> {
   const { path, parameters = {} } = operation
@@ -31,7 +36,10 @@ export function cachedRead<D, const O extends Methodless & { scope?: undefined }
     ...operation,
     method: 'get',
     cached: true,
-    act: (deps, given) => load(deps, { params: {}, query: {}, ...given } as Input<O>),
+    async act(deps, given) {
+      const loaded = (await load(deps, { params: {}, query: {}, ...given } as Input<O>)) as object
+      return ('passing' in loaded ? loaded.passing : loaded) as Answer<O>
+    },
     charges: true,
     toHandler: (deps, { limits }) => {
       const read = (req: Request): CacheableRead => {
@@ -91,7 +99,8 @@ export function openCachedReads(readModel: ReadModelVersion, takeTurn: TakeTurn)
   ): void | Promise<void> {
     const etag = tagOf(version, name)
     if (isNoneMatchMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
-    setKept(res, etag)
+    if (value.isPassing) res.setHeader('Cache-Control', 'no-store')
+    else setKept(res, etag)
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
@@ -124,7 +133,11 @@ export function openCachedReads(readModel: ReadModelVersion, takeTurn: TakeTurn)
   }
 }
 
-const toBody = async ({ load }: CacheableRead) => new CompressibleBody(JSON.stringify(await load()))
+async function toBody({ load }: CacheableRead): Promise<CompressibleBody> {
+  const loaded = await load()
+  const isPassing = 'passing' in loaded
+  return new CompressibleBody(JSON.stringify(isPassing ? loaded.passing : loaded), { isPassing })
+}
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
@@ -211,13 +224,13 @@ export function openVersionedCache<V extends object>({
   readModel,
   maxBytes,
   sizeOf = sizeOfValue,
-  keeps = () => true,
+  keeps = (value) => !(value instanceof CompressibleBody && value.isPassing),
 }: {
   readModel: ReadModelVersion
   maxBytes: number
   /** In bytes. */
   sizeOf?: (value: V) => number
-  /** Whether a loaded value may be kept at all. Absent: every one may. */
+  /** Whether a loaded value may be kept at all. Absent: what is not passing may. */
   keeps?: (value: V) => boolean
 }): VersionedCache<V> {
   // By key alone: the value of a new version replaces the old one.

@@ -21,9 +21,12 @@ const COMPRESS_FROM_BYTES = 1024
 /** A finished body. Each compressed form is made once, when it is first asked for, and kept with it. */
 export class CompressibleBody {
   readonly bytes: Buffer
+  /** Nobody may keep it. */
+  readonly isPassing: boolean
   readonly #forms: { [encoding in Encoding]?: Buffer | Promise<Buffer> } = {}
 
-  constructor(content: string | Buffer) {
+  constructor(content: string | Buffer, { isPassing = false } = {}) {
+    this.isPassing = isPassing
     this.bytes = typeof content === 'string' ? Buffer.from(content) : content
   }
 

@@ -91,6 +91,8 @@ export interface Presented {
   shares?: readonly string[] | undefined
   /** Words of the question that it does not meet. */
   missing?: readonly string[] | undefined
+  /** Close in meaning to the question: how much it stands out, from 0 to 1. */
+  meaning?: string | undefined
   /** A line before it: of the video that begins with it. */
   above?: string | undefined
   /** A person's note with a pin. */
@@ -98,7 +100,7 @@ export interface Presented {
 }
 
 export function toPresentedFrame(
-  { document: frame, score, shares, missing }: Presented,
+  { document: frame, score, shares, missing, meaning }: Presented,
   publicUrl: string,
   detail: Detail,
   max: number,
@@ -106,7 +108,7 @@ export function toPresentedFrame(
   const compact = {
     ...toCompactFrame(frame, publicUrl, max),
     score: score === undefined ? undefined : Math.round(score * 1000) / 1000,
-    shares: shares && [...shares],
+    shares: meaning === undefined ? shares && [...shares] : [`meaning ${meaning}`],
     missing: missing && [...missing],
   }
   if (detail === 'compact') return compact
@@ -141,7 +143,7 @@ export function frameLines(
 }
 
 function linesOf(
-  { document: frame, score, shares, missing, note, above }: Presented,
+  { document: frame, score, shares, missing, meaning, note, above }: Presented,
   publicUrl: string,
   options: { detail: Detail; withVideo: boolean; max: number },
 ): string {
@@ -154,7 +156,8 @@ function linesOf(
     ...(above ? [above] : []),
     `${clock(frame.t_sec)} ${traits}${video}${caption}`,
     ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
-    ...(missing ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),
+    ...(meaning === undefined ? [] : [`  close in meaning: ${meaning}`]),
+    ...(missing && meaning === undefined ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),
     ...(full ? detailLines(frame) : []),
     ...(note ? [`  note: ${quote(note, 300)}`] : []),
     publicUrl + frame.image_path,

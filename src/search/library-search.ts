@@ -79,6 +79,8 @@ export interface FrameDocument extends ShownFrame {
   palette_shares: number[]
   colored_share: number
   phash: string
+  /** The signs of its vector in hexadecimal. Absent where nothing with a meaning is known of it. */
+  bits?: string
   /** The video's arrival in milliseconds since the epoch. `newest` is a total order: added_ms desc, video_id, t_ms. */
   added_ms: number
   t_ms: number
@@ -169,7 +171,7 @@ export interface FrameFilters extends AttributeFilters, Opposites {}
 /** Frames per value, ignoring that attribute's own filter. */
 export type FacetCounts = Record<CountedName, Record<string, number>>
 
-type FrameSort = 'relevance' | 'newest' | 'strength'
+type FrameSort = 'relevance' | 'newest' | 'strength' | 'meaning'
 
 export type EngineName = 'postgres' | 'meilisearch'
 
@@ -185,6 +187,7 @@ interface Counted {
 
 export interface FrameQuery extends InWords, Counted {
   filters: FrameFilters
+  /** `meaning`: the nearest frames alone; counts stay those of the words. */
   sort: FrameSort
   /** 1-based. */
   page: number
@@ -196,6 +199,8 @@ export interface FrameQuery extends InWords, Counted {
   provenance?: boolean
   /** A first page with fewer frames is followed by partial matches, up to this number. */
   fill?: number
+  /** Where fewer than a page meet every word, this many that are close in meaning follow a first page. */
+  close?: number
   /** Count the frames, up to MOST_COUNTED; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
   /** The engine of the pages before: the engines order some results differently. */
@@ -236,7 +241,16 @@ export interface ReadAs {
   let_go: string[]
   /** Of `words`, how many each frame of the set meets in full. */
   met: number
+  /** What meaning added. Absent where it was not asked. */
+  meaning?: MeaningSaid
 }
+
+/** The most frames that follow those found by words. */
+export const MOST_CLOSE = 24
+
+/** What a search by meaning has to say: there are frames close to the question, there are none, or it was not made. */
+export const MEANING_SAID = ['close', 'nothing close', 'unavailable', 'english only'] as const
+export type MeaningSaid = (typeof MEANING_SAID)[number]
 
 /** The number of frames found without one filter, without all of them, or without the words. */
 export interface Loosened {
@@ -253,6 +267,8 @@ export interface FramePage {
   frames: FrameHit[]
   /** Frames outside the set that meet the most words; only of a query with `fill`. */
   partialMatches?: FrameHit[]
+  /** Frames outside the set that mean what the question means; only of a query with `close`. */
+  close?: FrameHit[]
   /** Only of a query with `loosen` that finds nothing. */
   loosened?: Loosened[]
   /** Only of a query with words. */

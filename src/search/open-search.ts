@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import type { Asker } from '../vocabulary.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
 import type { FrameFilters, FramePage, FrameQuery, GroupsQuery, LibrarySearch } from './library-search.ts'
+import { isOff, type Meaning, openMeaning, type TextModel } from './meaning.ts'
 import { replicaState } from './meilisearch/client.ts'
 import { searchOnlyKey } from './meilisearch/request.ts'
 import { isPlain, isSayable, type MeiliSearch, openMeiliSearch } from './meilisearch/search.ts'
@@ -22,15 +23,19 @@ export function openLibrarySearch({
   meili,
   logger,
   count,
+  model,
 }: {
   pool: pg.Pool
   /** `key` must have the right to manage keys. Searches use a key of their own that can do nothing else. */
   meili: { url: string; key: string; prefix?: string } | undefined
   logger: Logger
   count?: CountQuestion
+  /** Makes vectors of questions. Absent: nothing is searched by meaning. */
+  model?: TextModel | undefined
 }): LibrarySearch {
   const reads = openReadModel(pool)
-  if (!meili) return openSearch({ reads, count })
+  const meaning = model && openMeaning({ model, close: reads.close, logger })
+  if (!meili) return openSearch({ reads, count, meaning })
   const db = drizzle(pool)
   const { framesByIds } = reads
   const replica = openMeiliSearch({
@@ -45,7 +50,7 @@ export function openLibrarySearch({
     onLeft: (error) => logger.warn({ err: error }, 'Meilisearch failed; the read model answers'),
     onBack: () => logger.info('Meilisearch is back'),
   })
-  return openSearch({ reads, replica, ask, count })
+  return openSearch({ reads, replica, ask, count, meaning })
 }
 
 /** `answer`: `weak` lacks a word in its best frame. `filtered`: then such an answer says nothing of the words. */
@@ -58,10 +63,17 @@ export interface SearchParts {
   /** Asks the replica. By default what fails there fails. */
   ask?: Breaker
   count?: CountQuestion | undefined
+  meaning?: Meaning | undefined
 }
 
 /** The search of the library: a question is read here once, its engine chosen, and the question counted. */
-export function openSearch({ reads, replica, ask = (question) => question(), count }: SearchParts): LibrarySearch {
+export function openSearch({
+  reads,
+  replica,
+  ask = (question) => question(),
+  count,
+  meaning,
+}: SearchParts): LibrarySearch {
   const vocabulary = openVocabulary(reads)
   const read = async (q: string) => (q.trim() === '' ? undefined : readQuestion(q, (await vocabulary()).words))
   const withSlugs = <Q extends { filters: FrameFilters }>(query: Q) =>
@@ -118,16 +130,19 @@ export function openSearch({ reads, replica, ask = (question) => question(), cou
     version: async () => (replica ? `${await reads.version()}.${await replica.version()}` : reads.version()),
 
     async search({ q, asker, ...query }) {
-      const found = await groups({ ...query, question: await read(q) })
+      const question = await read(q)
+      const found = await groups({ ...query, question })
       if (asker && q !== '') {
         const isNamed = found.videos.length + found.brands.length + found.techniques.length > 0
         count?.(asker, { q, answer: isNamed ? 'full' : answerOf(found.frames), filtered: false })
       }
-      return found
+      const isByWords = question && !query.namesOnly && query.sourceKey === undefined
+      return meaning && isByWords ? meaning.fill(question, query.limit, found) : found
     },
 
     async frames({ q, asker, ...given }) {
       refuseDepth({ q, ...given })
+      if (given.sort === 'meaning' && !meaning) throw isOff()
       const query = { ...(await withSlugs(given)), question: await read(q) }
       const found =
         replica && !query.question && query.facets
@@ -135,7 +150,7 @@ export function openSearch({ reads, replica, ask = (question) => question(), cou
           : await frames(query, await sensesFor(query, ['frames']))
       const filtered = Object.values(given.filters).some((values) => values?.length)
       if (asker && q !== '' && given.page === 1) count?.(asker, { q, answer: answerOf(found.frames), filtered })
-      return found
+      return meaning?.add(query, found) ?? found
     },
 
     similar: async (id, query) => reads.similar(id, await withSlugs(query)),

@@ -20,6 +20,8 @@ import { openSearchCounts, type SearchCounts } from '../library/search-counts.ts
 import { mcpRouter, TOOL_SERVER } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
 import type { Tool } from '../mcp/tool.ts'
+import type { Embedder } from '../meaning/embedder.ts'
+import { openEmbedder } from '../meaning/open-embedder.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { protectedResource, ROUTES } from '../oauth/routes.ts'
@@ -46,6 +48,8 @@ export interface AppOverrides {
   /** Wraps or replaces the search that production would use. */
   search?: (search: LibrarySearch) => LibrarySearch
   readImage?: MediaStore['get']
+  /** Makes the vectors of questions. */
+  embedder?: Embedder
   /** Wraps the limits, to see what a request takes. */
   limits?: (limits: RateLimits) => RateLimits
   mailer?: Mailer
@@ -82,7 +86,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): BuiltApp 
   const { publicUrl, trustProxy, reads } = config
   const store = openMediaStore(config)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const { signer, ...library } = openLibrary(deps, overrides, counts)
+  const { signer, model, ...library } = openLibrary(deps, overrides, counts)
   const { readModel, takeTurn } = library
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
@@ -125,6 +129,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): BuiltApp 
   const listener = createApp({ logger, trustProxy, countRequest, limits, routers, pageErrors: pages.errors })
   const close = async () => {
     pages.close()
+    await model?.[Symbol.asyncDispose]()
     await counts[Symbol.asyncDispose]()
   }
   return { listener, routers, tools, close }
@@ -132,7 +137,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): BuiltApp 
 
 /** What every surface reads: the search, the films, and what is kept of them. */
 function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides, { count }: Pick<SearchCounts, 'count'>) {
-  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger, count })
+  const model = overrides.embedder ?? (config.embed && openEmbedder(config.embed))
+  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger, count, model })
   const signer = config.reads === 'members' ? openPictureSigner(db) : undefined
   const production = signer ? withSignedPictures(plain, signer) : plain
   const search = overrides.search?.(production) ?? production
@@ -142,7 +148,7 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides, {
     build: (id) => loadBuild(db, id),
     all: async () => (await kept.getOrLoad('films', () => loadFilmRows(db))).value,
   }
-  return { search, signer, films, takeTurn: openTurns(), readModel, kept }
+  return { model, search, signer, films, takeTurn: openTurns(), readModel, kept }
 }
 
 /** The tool server's signed-in door, and the server that issues its tokens where sign-in by apps is on. */

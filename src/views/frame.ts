@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { frameIdIn, isId } from '../library/ids.ts'
-import type { Hit, ReadAs as ReadAsOfSearch, ShownFrame } from '../search/library-search.ts'
+import { type Hit, MEANING_SAID, type ReadAs as ReadAsOfSearch, type ShownFrame } from '../search/library-search.ts'
 import type { Met } from '../search/text/match.ts'
 import { KINDS as MATCH_KINDS } from '../search/text/senses.ts'
 import {
@@ -48,6 +48,13 @@ export const ReadAs = z
           'says, meet by a guess: each frame names them in `missing`.',
       ),
     met: z.int().min(0).describe('Of `words`, how many each frame of the response meets in full: not by a guess.'),
+    meaning: z
+      .enum(MEANING_SAID)
+      .optional()
+      .describe(
+        '`close`: some frames mean about what the question means. `nothing close`: none stands out. `unavailable`: ' +
+          'no vector came in time, so words alone answer. `english only`: the text model knows no other language.',
+      ),
   })
   .meta({
     id: 'ReadAs',

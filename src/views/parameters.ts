@@ -158,15 +158,16 @@ export const frameParameters = {
     fallback: 1,
   },
   sort: {
-    schema: z.enum(['relevance', 'newest', 'strength']),
+    schema: z.enum(['relevance', 'newest', 'strength', 'meaning']),
     description:
-      '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order) ' +
-      'or `strength`.',
+      '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order), ' +
+      '`strength`, or with `q` `meaning`: the 24 frames nearest in meaning, and no other page.',
   },
   facets: {
     schema: flag,
     fallback: false,
-    description: '`1` adds `facets` (counts per value, ignoring its own filter), `total` and, with `q`, `read_as`.',
+    description:
+      '`1` adds `facets` (counts per value, ignoring its own filter), `total` and, with `q`, `read_as` and `close`.',
   },
   variety: {
     schema: z.enum(['on', 'off']),
@@ -188,8 +189,8 @@ export function impliedSort({ q = '' }: { q?: string }): 'relevance' | 'newest' 
 /** The query that the search takes, for a set of parameters. */
 export function toFrameQuery(values: Values<typeof frameParameters>): FrameQuery {
   const q = values.q ?? ''
-  if (values.sort === 'relevance' && q === '')
-    throw invalid('sort', 'relevance needs q; without it use newest or strength', ['newest', 'strength'])
+  if ((values.sort === 'relevance' || values.sort === 'meaning') && q === '')
+    throw invalid('sort', `${values.sort} needs q; without it use newest or strength`, ['newest', 'strength'])
   return {
     filters: toFilters(values),
     q,

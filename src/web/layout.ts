@@ -198,7 +198,8 @@ export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void 
   res.set('Cache-Control', viewer === 'anyone' ? shared : 'private, no-cache')
 }
 
-type SharedContent = Omit<Page, 'viewer' | 'person'>
+/** `isPassing`: the next reader may get more. */
+type SharedContent = Omit<Page, 'viewer' | 'person'> & { isPassing?: boolean }
 
 interface SharedPage {
   /** Names the page and everything that it depends on besides the read model and the viewer. */
@@ -242,9 +243,10 @@ export function openSharedPages({
   async function send(req: Request, res: Response, { key, loads, render }: SharedPage): Promise<void> {
     const viewer = await viewerOf(req)
     const page = await keep(req, `page ${viewer} ${key}`, async () => {
-      return new CompressibleBody(layout(assets, { ...(await render(viewer)), viewer }))
+      const { isPassing, ...content } = await render(viewer)
+      return new CompressibleBody(layout(assets, { ...content, viewer }), { isPassing })
     })
-    setPageCache(res, viewer)
+    if (!page.isPassing) setPageCache(res, viewer)
     await sendPage(res, { publicUrl, page, viewer, loads })
   }
 

@@ -60,6 +60,8 @@ export function isNarrowed(values: WallValues): boolean {
 /** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */
 
 export interface FiltersData {
+  /** Questions can be answered by meaning too. */
+  byMeaning: boolean
   values: WallValues
   facets: FacetCounts | undefined
   total: number
@@ -177,10 +179,11 @@ href="${wallUrl(toggled(values, 'color', color))}"${on}>${swatch(color, 36, 36)}
   return fold('color', 'Colour', chosen.length, html`<ul class="swatches">${picks}</ul>${other}`)
 }
 
-function viewMenu({ values, total }: FiltersData): Html {
+function viewMenu({ values, total, byMeaning }: FiltersData): Html {
   const implied = impliedSort(values)
   const sorts = [
     ...(values.q === undefined ? [] : [['relevance', 'Best match'] as const]),
+    ...(byMeaning ? [['meaning', 'Closest in meaning'] as const] : []),
     ['newest', 'Newest'] as const,
     ['strength', 'Most saved and strongest'] as const,
   ]

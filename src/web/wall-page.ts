@@ -4,7 +4,13 @@ import { samplePalettes } from '../library/frames/frames.ts'
 import { findUnderWay, type UnderWay } from '../library/videos/video-status.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
 import { distance } from '../search/color.ts'
-import type { FrameHit, FramePage, Loosened, TechniqueDocument } from '../search/library-search.ts'
+import {
+  type FrameHit,
+  type FramePage,
+  type Loosened,
+  MOST_CLOSE,
+  type TechniqueDocument,
+} from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { ttlCached } from '../turns.ts'
 import { sourceKeyOf } from '../video/source/source.ts'
@@ -28,7 +34,7 @@ import {
   wallParameters,
   wallUrl,
 } from './wall-filters.ts'
-import { findNamed, namedLine, readingLine } from './wall-words.ts'
+import { findNamed, meaningLine, namedLine, readingLine } from './wall-words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
@@ -62,6 +68,7 @@ export function wallRouter(deps: PageDeps): Routes {
           lean: true,
           modules: ['wall.js'],
           head,
+          isPassing: found.readAs?.meaning === 'unavailable',
           description: values.q === undefined ? describeLibrary(found) : undefined,
           body: wallPage({ values, found, vocabulary, colors, named, viewer, underWay }),
         }
@@ -84,16 +91,16 @@ type WallFrames = Omit<FramePage, 'engine'>
 
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
 async function loadFrames({ search, kept }: PageDeps, values: WallValues): Promise<WallFrames> {
-  const query = { ...toFrameQuery(values), asker: 'people' } as const
+  const query = { ...toFrameQuery(values), close: MOST_CLOSE, asker: 'people' } as const
   let first: FramePage | undefined
   const { value: counts } = await kept.getOrLoad(`counts ${canonicalKey(omit(values, 'page', 'sort'))}`, async () => {
     const found = await search.frames({ ...query, page: 1, facets: true, loosen: true })
     if (query.page === 1) first = found
-    const { facets, total, readAs, loosened } = found
-    return { facets, total, readAs, loosened }
+    const { facets, total, loosened } = found
+    return { facets, total, loosened }
   })
-  const { frames } = first ?? (await search.frames({ ...query, facets: false }))
-  return { frames, ...counts }
+  const { frames, readAs, close } = first ?? (await search.frames({ ...query, facets: false }))
+  return { frames, readAs, close, ...counts }
 }
 
 /** The id of the video whose address was pasted into the search box. */
@@ -144,9 +151,11 @@ interface WallData {
 function wallPage(data: WallData): Html {
   const { values, found, vocabulary, colors, named } = data
   const { frames, facets, total = 0 } = found
-  const filters: FiltersData = { values, facets, total, frames, vocabulary, colors }
+  const byMeaning = found.readAs?.meaning !== undefined
+  const filters: FiltersData = { values, facets, total, frames, vocabulary, colors, byMeaning }
   const page = values.page ?? 1
-  const pages = Math.ceil(total / PAGE_SIZE)
+  const isByMeaning = values.sort === 'meaning' && found.readAs?.meaning !== 'unavailable'
+  const pages = isByMeaning ? 1 : Math.ceil(total / PAGE_SIZE)
   return html`<h1 class="visually-hidden">Wall</h1>
 <div class="wall-tools">
 <form class="search" action="/" method="get" role="search">
@@ -163,11 +172,15 @@ ${chosenFilters(filters)}
 <div class="row about-wall">${underWayLine(data)}</div>
 ${namedLine(named)}
 <div id="reading">${
-    found.readAs && total > 0 && readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
-  }</div>
+    found.readAs &&
+    total > 0 &&
+    !isByMeaning &&
+    readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
+  }${found.readAs && meaningLine(found.readAs)}</div>
 <div class="wall" id="wall" data-page="${page}" data-pages="${pages}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
 </div>
+<div id="close">${closeSheet(found)}</div>
 <div id="pager">${numberedPages(page, pages, (page) => wallUrl({ ...values, page }))}</div>`
 }
 
@@ -179,6 +192,16 @@ function sheet({ values, found }: WallData, page: number): Html {
     return frameCard(first!, n, { extra: alike.length > 0 && alikeGrid(first!.id, alike) })
   })
   return html`<ol class="sheet" id="sheet-${page}" data-page="${page}" aria-label="Page ${page}">${cells}</ol>`
+}
+
+/** What the words do not find, and the question means. */
+function closeSheet({ close = [] }: WallFrames): Html | false {
+  const cells = close.map(({ document }, n) => frameCard(document, n, {}))
+  return (
+    cells.length > 0 &&
+    html`<h2>Close in meaning</h2>
+<ol class="sheet" aria-label="Close in meaning">${cells}</ol>`
+  )
 }
 
 /** The frames of a page; those of one film that show the same picture stand behind the first of them. */

@@ -63,3 +63,9 @@ export function readingLine({ words, without, let_go }: ReadAs, exact: (q: strin
 <a href="${exact(asTyped)}">Only ${guesses.map(({ word }) => `“${word}”`).join(', ')}</a> `
   }${isClose && 'No frame has all of these. Closest:'}</p>`
 }
+
+/** What meaning does not add to the words. */
+export function meaningLine({ meaning }: ReadAs): Html | false {
+  if (meaning === 'unavailable') return html`<p class="reading">Found by words alone: try again for meaning.</p>`
+  return meaning === 'nothing close' && html`<p class="reading">Nothing close in meaning.</p>`
+}

@@ -9,6 +9,8 @@ import { findAnnotator, publishAnnotator } from '../library/annotator/active-ann
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import type { Logger } from '../logger.ts'
+import type { Embedder } from '../meaning/embedder.ts'
+import { openEmbedder } from '../meaning/open-embedder.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { concurrencyOf, type QueueName, ROLES, type Role } from '../queue/jobs.ts'
@@ -20,6 +22,7 @@ import { openWebhooks } from '../webhooks/send.ts'
 import { inspectModel, openConfiguredAnnotator } from './annotator.ts'
 import { sweepScratch } from './attempt.ts'
 import { dispatchConsumer } from './dispatch.ts'
+import { embeddingConsumer } from './embed-frames.ts'
 import { tellStep } from './fault-point.ts'
 import { createHandlers, scratchRootOf } from './handlers.ts'
 import { openWorkerMetrics } from './metrics.ts'
@@ -44,6 +47,8 @@ export interface WorkerOptions {
   extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
+  /** Tests: a text model of their own. */
+  embedder?: Embedder
 }
 
 export interface OpenWorker {
@@ -85,12 +90,18 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     startWorker({ ...working, queue, concurrency }),
   )
 
-  const projection = roles.includes('events') ? await openProjection(deps) : undefined
+  const embedder = roles.includes('events')
+    ? (options.embedder ?? (config.embed && openEmbedder(config.embed)))
+    : undefined
+  const space = embedder?.space
+  const projection = roles.includes('events') ? await openProjection({ ...deps, space }) : undefined
   const following = { db, url: databaseUrl, logger, pollMs: options.pollMs }
   const webhooks = projection && openWebhooks({ ...following, config, faultPoint: tellStep })
-  const consumers = (projection ? [dispatchConsumer(deps), projection.consumer] : []).map((consumer) =>
-    startConsumer(following, consumer),
-  )
+  const budgetPerDay = config.vision?.budgetPerDay
+  const consumers = [
+    ...(projection ? [dispatchConsumer(deps), projection.consumer] : []),
+    ...(embedder ? [embeddingConsumer({ db, embedder, budgetPerDay })] : []),
+  ].map((consumer) => startConsumer(following, consumer))
   const { reconcileMs = MINUTE / 2 } = options
   const periodic = projection && webhooks ? startPeriodicTasks({ ...deps, reconcileMs, projection, webhooks }) : []
 
@@ -110,6 +121,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       await Promise.race([Promise.all(ends), sleep(deadlineMs, undefined, { ref: false })])
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
+      await embedder?.[Symbol.asyncDispose]()
       if (!options.annotator) await annotator[Symbol.asyncDispose]()
       await queues[Symbol.asyncDispose]()
       await db.$client.end()

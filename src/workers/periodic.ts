@@ -44,6 +44,7 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
     }),
     repeatEvery(MINUTE, 'move idle webhooks on', logger, () => webhooks.passOtherTypes()),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
+    repeatEvery(reconcileMs, 'take over vectors', logger, () => projection.rebuildWhatIsOld()),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async (signal) => {
       await checkFiles(db, store, { remove: true, signal })

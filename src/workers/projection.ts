@@ -3,14 +3,18 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import type { Consumer } from '../events/consume.ts'
+import { forgetConsumers } from '../events/positions.ts'
+import { deleteOtherVectors } from '../library/frames/vectors.ts'
 import type { Logger } from '../logger.ts'
 import { copyToMeilisearch, startCopying } from '../projections/search/copy.ts'
+import { isSpaceReady } from '../projections/search/generation.ts'
 import { refreshSaveCounts, searchProjection } from '../projections/search/project.ts'
 import { rebuildSearch } from '../projections/search/rebuild.ts'
 import { type Differences, findDifferences, repairDifferences } from '../projections/search/reconcile.ts'
 import { openMeiliSink } from '../search/meilisearch/sink.ts'
 import { hasOldWords } from '../search/postgres/tables.ts'
 import { deepLink } from '../video/source/source.ts'
+import { consumerOf } from './embed-frames.ts'
 import type { FaultPoint } from './fault-point.ts'
 
 export interface OpenProjection {
@@ -21,6 +25,8 @@ export interface OpenProjection {
   refreshSaveCounts(): Promise<void>
   /** Compares a slice of the read model with the rows, and repairs what differed the last time and differs still. */
   reconcile(): Promise<void>
+  /** Begins to build the read model anew where another version cut its words, or where a new space is full. */
+  rebuildWhatIsOld(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -30,11 +36,14 @@ export async function openProjection({
   db,
   logger,
   faultPoint,
+  space,
 }: {
   config: Config
   db: Db
   logger: Logger
   faultPoint: FaultPoint
+  /** Whose vectors are searched, once there are all. */
+  space?: string | undefined
 }): Promise<OpenProjection> {
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
@@ -42,12 +51,19 @@ export async function openProjection({
   const copying = sink && startCopying({ db, sink, logger })
   let rebuilding: Promise<void> | undefined
   // Readers use the old read model meanwhile. A failed rebuild is tried again at the next comparison.
-  const rebuildOldWords = async () => {
-    if (rebuilding || !(await hasOldWords(db))) return
-    logger.info('search read model rebuild started: its words were split by another version')
-    rebuilding = rebuildSearch(deps)
+  const rebuildWhatIsOld = async () => {
+    if (rebuilding) return
+    const isNext = space !== undefined && (await isSpaceReady(db, space, consumerOf(space)))
+    if (!isNext && !(await hasOldWords(db))) return
+    logger.info({ space }, 'search read model rebuild started: its words or its vectors are of another version')
+    rebuilding = rebuildSearch({ ...deps, ...(isNext ? { space } : {}) })
       .then(
-        ({ frames }) => logger.info({ frames }, 'search read model rebuilt'),
+        async ({ frames }) => {
+          logger.info({ frames }, 'search read model rebuilt')
+          if (!isNext) return
+          await deleteOtherVectors(db, space)
+          await forgetConsumers(db, consumerOf(''), consumerOf(space))
+        },
         (error: unknown) => {
           if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
         },
@@ -56,9 +72,10 @@ export async function openProjection({
         rebuilding = undefined
       })
   }
-  await rebuildOldWords()
+  await rebuildWhatIsOld()
   let differences: Differences | undefined
   return {
+    rebuildWhatIsOld,
     consumer: withFault(searchProjection(deps), faultPoint),
     async copied() {
       if (sink) await copyToMeilisearch({ db, sink })
@@ -67,7 +84,7 @@ export async function openProjection({
       await refreshSaveCounts(deps)
     },
     async reconcile() {
-      await rebuildOldWords()
+      await rebuildWhatIsOld()
       await rebuilding
       const last = differences
       differences = undefined

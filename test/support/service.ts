@@ -61,6 +61,7 @@ export async function openService(
   const config = parseConfig({
     DATA_DIR: dataDir,
     RATE_LIMIT_SCALE: '1000',
+    EMBED: 'off',
     PUBLIC_URL: listening?.url ?? 'http://frames.test',
     ...options.env,
   })

@@ -3,6 +3,8 @@ import { customType, timestamp } from 'drizzle-orm/pg-core'
 
 export const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' })
 
+export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+
 /** A `timestamptz` with milliseconds, as a Date. */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 3 })
 

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import { bigint, doublePrecision, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
-import { at } from './columns.ts'
+import { at, bytes } from './columns.ts'
+import { ofFrame } from './frames.ts'
 import { videos } from './videos.ts'
 
 /** Spending: one row per call to a paid endpoint. */
@@ -32,4 +34,24 @@ export const visionAnswers = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [primaryKey({ columns: [t.imageSha256, t.model, t.prompt] })],
+)
+
+/**
+ * What the texts of a frame mean, as a vector of a space: a model and its number of dimensions. A byte a dimension, its
+ * largest is ±127.
+ */
+export const frameVectors = pgTable(
+  'frame_vectors',
+  {
+    frameId: ofFrame(),
+    space: text().notNull(),
+    /** Of the text that it was made from. */
+    sourceHash: text('source_hash').notNull(),
+    q8: bytes().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.space, t.frameId] }),
+    index('frame_vectors_frame_idx').on(t.frameId),
+    index('frame_vectors_sample_idx').on(t.space, sql`hashtext(frame_id)`),
+  ],
 )

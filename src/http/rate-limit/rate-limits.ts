@@ -313,10 +313,12 @@ export function asksMuch({
   facets = false,
   page = 1,
   variety,
+  sort,
 }: {
+  sort?: string | undefined
   facets?: boolean | undefined
   page?: number | undefined
   variety?: 'on' | 'off' | undefined
 }): boolean {
-  return facets || variety === 'on' || page >= DEEP_PAGE
+  return facets || variety === 'on' || sort === 'meaning' || page >= DEEP_PAGE
 }

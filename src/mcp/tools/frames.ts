@@ -56,13 +56,12 @@ export function searchFrames(deps: ToolApp): Tool {
     description:
       'Find frames of launch and product videos by what they show, in plain words: "white headline on black". ' +
       'Filters narrow it: any value within one, all of them together.',
-    price: 'search',
-    raises: (args) => asksMuch(readCursor('search_frames', args, args.cursor)),
+    price: 'write',
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
       ...filterArguments,
       not: notArgument,
-      sort: z.enum(['relevance', 'newest', 'strength']).default('relevance'),
+      sort: z.enum(['relevance', 'newest', 'strength', 'meaning']).default('relevance'),
       limit: limitArgument(20, 100),
       cursor: cursorArgument,
       detail: detailArgument,
@@ -161,6 +160,8 @@ interface FrameAnswerPage extends FrameAnswer {
 
 /** Few frames are followed by partial matches, up to this number. */
 const FEW = 3
+/** And by so many that are close in meaning, where few meet every word. */
+const CLOSE = 6
 
 const OTHER_ENGINE = 'The search engine changed after the page before, and orders differently: frames may repeat.'
 
@@ -174,10 +175,12 @@ async function presentPage(
   const { page, engine } = readCursor(tool, args, args.cursor)
   const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
   const { filters, notes } = await readBrands(deps.search, asked.filters)
-  const paged = { page, pageSize: args.limit, engine, variety: false, fill, loosen: true }
+  const close = Math.min(CLOSE, args.limit)
+  const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
   const found = await deps.search.frames(query)
-  const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1, found.engine) : null
+  const hasNext = found.frames.length === args.limit && asked.sort !== 'meaning'
+  const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const hasNoFull = found.full === 0 && found.frames.length > 0
   const reading = [
@@ -186,15 +189,17 @@ async function presentPage(
     ...(few ? await undescribedLine(deps.search, query.filters) : []),
   ]
   const heading =
-    found.frames.length > 0
+    found.frames.length + (found.close ?? []).length > 0
       ? [headingOf(found, page, next), ...notes, ...reading]
       : await emptyHeading(page, reading, async () => [...notes, ...(await suggest(deps, query, found.loosened))])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
-  const shown = [...found.frames, ...(found.partialMatches ?? [])].map(({ document, score, missing }) => ({
+  const hits = [...found.frames, ...(found.close ?? []), ...(found.partialMatches ?? [])]
+  const shown = hits.map(({ document, score, missing, matched }) => ({
     document,
     score: scored ? score : undefined,
     missing,
+    meaning: matched.meaning,
   }))
   const { answer, listed } = await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })
   return { answer, listed: { ...listed, total: found.total, next_cursor: next }, facets: found.facets }
@@ -219,7 +224,7 @@ export function readingLines(
   hasNoFull: boolean,
 ): string[] {
   if (!readAs) return []
-  const { words, without, ignored, met } = readAs
+  const { words, without, ignored, met, meaning } = readAs
   const kinds = Map.groupBy(
     frames.flatMap((frame) => frame.met ?? []),
     ({ word }) => word,
@@ -239,10 +244,18 @@ export function readingLines(
     met > 0
       ? `No frame has every word. The best meet ${met} of ${words.length}; each says what it lacks.`
       : 'No frame has any of the words. These have what one may stand for.'
-  return [...(told.length > 0 ? [told.join('. ')] : []), ...(hasNoFull ? [lack] : [])]
+  return [
+    ...(told.length > 0 ? [told.join('. ')] : []),
+    ...(hasNoFull ? [lack] : []),
+    ...(meaning && meaning !== 'close' ? [`By meaning: ${meaning}.`] : []),
+  ]
 }
 
-function headingOf({ frames, partialMatches = [], total }: FramePage, page: number, next: string | null): string {
+function headingOf(
+  { frames, partialMatches = [], close = [], total }: FramePage,
+  page: number,
+  next: string | null,
+): string {
   const all = total ?? `more than ${MOST_COUNTED}`
   const ofTotal = all === frames.length ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
@@ -250,7 +263,8 @@ function headingOf({ frames, partialMatches = [], total }: FramePage, page: numb
     partialMatches.length > 0
       ? `, then ${partialMatches.length} partial match${partialMatches.length === 1 ? '' : 'es'}`
       : ''
-  return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
+  const near = close.length > 0 ? `, then ${close.length} close in meaning` : ''
+  return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${near}${filled}${moreWith(next)}`
 }
 
 async function emptyHeading(

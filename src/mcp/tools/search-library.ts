@@ -8,6 +8,8 @@ import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { readingLines } from './frames.ts'
 
+const words = z.array(z.string()).optional()
+
 const Groups = z.object({
   videos: z.array(
     z.object({
@@ -17,7 +19,7 @@ const Groups = z.object({
       frame_count: z.number(),
     }),
   ),
-  frames: z.array(CompactFrame.extend({ missing: z.array(z.string()).optional() })),
+  frames: z.array(CompactFrame.extend({ shares: words, missing: words })),
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
 })
@@ -30,7 +32,7 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
     description:
       'One search over videos, frames, brands and techniques. A pasted video URL finds that video. ' +
       'Without a query: the strongest of each, brands with their frames.',
-    price: 'search',
+    price: 'write',
     input: z.strictObject({
       query: z.string().max(2000).optional(),
       limit: limitArgument(5, 20).describe('Rows per group'),
@@ -42,7 +44,8 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'agents' })
       const found = documentsOf(groups)
       const lines = groupLines(found, publicUrl)
-      const hasNoFull = found.frames.length > 0 && found.frames.every(({ missing }) => missing)
+      const byWords = found.frames.filter(({ meaning }) => meaning === undefined)
+      const hasNoFull = byWords.length > 0 && byWords.every(({ missing }) => missing)
       const notes = [
         ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await vocabulary(), q)]),
         ...readingLines(groups.readAs, groups.frames, hasNoFull),
@@ -62,7 +65,7 @@ type FoundDocuments = ReturnType<typeof documentsOf>
 function documentsOf({ videos, frames, brands, techniques }: SearchGroups) {
   return {
     videos: videos.map(({ document }) => document),
-    frames: frames.map(({ document, missing }) => ({ document, missing })),
+    frames: frames.map(({ document, missing, matched }) => ({ document, missing, meaning: matched.meaning })),
     brands: brands.map(({ document }) => document),
     techniques: techniques.map(({ document }) => document),
   }
@@ -91,8 +94,9 @@ function videoLine({ id, title, author, frame_count }: VideoDocument): string {
 function toGroups({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): z.infer<typeof Groups> {
   return {
     videos: videos.map(({ id, title, author, frame_count }) => ({ id, title, author, frame_count })),
-    frames: frames.map(({ document, missing }) => ({
+    frames: frames.map(({ document, missing, meaning }) => ({
       ...toCompactFrame(document, publicUrl, captionOf(frames)),
+      shares: meaning === undefined ? undefined : [`meaning ${meaning}`],
       missing: missing && [...missing],
     })),
     brands: brands.map(({ name, video_count, frame_count }) => ({ name, video_count, frame_count })),

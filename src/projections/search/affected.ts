@@ -10,6 +10,7 @@ export const SEARCH_EVENTS = [
   'frame.corrected',
   'frames.extracted',
   'frames.annotated',
+  'frames.embedded',
   'video.ready',
   'video.failed',
   'video.cancelled',
@@ -38,7 +39,8 @@ export async function affectedBy(db: Db | Tx, events: readonly StoredEvent[]): P
   for (const { type, data } of events) {
     if (type === 'frame.corrected' || type === 'frame.saved' || type === 'frame.unsaved')
       affected.frames.add(String(data.frame_id))
-    else if (type === 'frames.annotated') for (const id of data.frame_ids as string[]) affected.frames.add(id)
+    else if (type === 'frames.annotated' || type === 'frames.embedded')
+      for (const id of data.frame_ids as string[]) affected.frames.add(id)
     else if (type === 'technique.changed') await addTechniqueChange(db, affected, data)
     else if (type.startsWith('video.') || type === 'frames.extracted') affected.videos.add(String(data.video_id))
   }

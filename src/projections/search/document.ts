@@ -10,6 +10,7 @@ import {
   type TechniqueDocument,
   type VideoDocument,
 } from '../../search/library-search.ts'
+import { toBits, toSigned } from '../../search/vectors.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { ANNOTATED, byName, CHOSEN, type ChosenValues, type Platform, WRITTEN } from '../../vocabulary.ts'
 
@@ -21,6 +22,8 @@ export type FrameRow = Omit<
 > & {
   /** The bounds of its shot without the transitions. Null where shots are not known. */
   shotMs: [number, number] | null
+  /** In the space that is searched. */
+  vector: Buffer | null
 }
 export type VideoRow = typeof videos.$inferSelect
 export type TechniqueRow = typeof techniques.$inferSelect
@@ -79,6 +82,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     palette_shares: row.paletteShares,
     colored_share: row.coloredShare,
     phash: row.phash,
+    ...(row.vector ? { bits: toBits(toSigned(row.vector)) } : {}),
     ...(row.captionProvenance?.source === 'measured' ? { has_measured_caption: true as const } : {}),
     added_ms: video.addedAt.getTime(),
     t_ms: row.tMs,

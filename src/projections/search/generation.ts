@@ -8,10 +8,26 @@ import { WORDS_VERSION } from '../../search/text/tokens.ts'
 
 const OLD = 'library_search_old'
 
-/** An empty generation beside the live one, without indexes. */
-export async function beginGeneration(tx: Tx): Promise<void> {
+/** An empty generation beside the live one, without indexes. Its vectors are of this space, or that of the live one. */
+export async function beginGeneration(tx: Tx, space?: string): Promise<void> {
   await tx.execute(sql`drop schema if exists ${sql.raw(NEXT)} cascade`)
   await tx.execute(sql`select create_read_model(${NEXT})`)
+  const live = sql`(select name from ${sql.raw(LIVE)}.space)`
+  await tx.execute(sql`
+    insert into ${sql.raw(NEXT)}.space select name from (select coalesce(${space ?? null}, ${live}) as name) next
+     where name is not null`)
+}
+
+/** Whether a space is not searched yet, and its consumer has read all of the log but what is younger than 10 s. */
+export async function isSpaceReady(db: Db, space: string, consumer: string): Promise<boolean> {
+  const [row] = await rowsOf<{ ready: boolean }>(
+    db,
+    sql`select not exists (select from events e
+                            where (e.xid, e.seq) > (c.xid, c.seq) and e.time < now() - interval '10 s') as ready
+          from checkpoints c
+         where c.consumer = ${consumer} and not exists (select from ${sql.raw(LIVE)}.space where name = ${space})`,
+  )
+  return row?.ready ?? false
 }
 
 /** Each index in a transaction of its own: an open one holds up the readers of the event log. */
@@ -56,7 +72,7 @@ export async function swapGeneration(tx: Tx): Promise<void> {
 
 /** One table per transaction: dropping all could deadlock with a reader that holds one and waits for another. */
 export async function dropOldGeneration(db: Db): Promise<void> {
-  for (const table of ['frames', 'entries', 'words', 'documents'])
+  for (const table of ['frames', 'entries', 'words', 'space', 'documents'])
     await db.execute(sql`drop table if exists ${sql.raw(`${OLD}.${table}`)}`)
   await db.execute(sql`drop schema if exists ${sql.raw(OLD)} cascade`)
 }

@@ -4,6 +4,7 @@ import { frames } from '../../db/schema/frames.ts'
 import { techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { videos } from '../../db/schema/videos.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
+import { LIVE } from '../../search/postgres/tables.ts'
 import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
 
 /** The current state of the domain tables. */
@@ -13,7 +14,14 @@ const { reason, rest, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...c
 const shotMs = sql<[number, number] | null>`(
   select array[s.clean_from_ms, s.clean_to_ms] from shots s
    where s.video_id = frames.video_id and s.clean_from_ms <= frames.t_ms order by s.n desc limit 1)`
-const SHOWN = { ...columns, shotMs }
+/** Its vector in the space of a generation. */
+const shownIn = (schema: string) => ({
+  ...columns,
+  shotMs,
+  vector: sql<Buffer | null>`(
+    select v.q8 from frame_vectors v
+     where v.frame_id = frames.id and v.space = (select name from ${sql.raw(schema)}.space))`,
+})
 
 /** A video is public from the first time it is ready. */
 export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {
@@ -48,11 +56,12 @@ export async function loadFramesOfVideos(
   db: DbOrTx,
   videoIds: readonly string[],
   deepLink: DeepLink,
+  schema: string = LIVE,
 ): Promise<FrameDocument[]> {
   const byId = await loadPublicVideos(db, videoIds)
   if (byId.size === 0) return []
   const rows = await db
-    .select(SHOWN)
+    .select(shownIn(schema))
     .from(frames)
     .where(inArray(frames.videoId, [...byId.keys()]))
   return rows.map((row) => toFrameDocument(row, byId.get(row.videoId)!, deepLink))
@@ -62,9 +71,10 @@ export async function loadFramesByIds(
   db: DbOrTx,
   ids: readonly string[],
   deepLink: DeepLink,
+  schema: string = LIVE,
 ): Promise<FrameDocument[]> {
   if (ids.length === 0) return []
-  const rows = await db.select(SHOWN).from(frames).where(inArray(frames.id, ids))
+  const rows = await db.select(shownIn(schema)).from(frames).where(inArray(frames.id, ids))
   const byId = await loadPublicVideos(db, [...new Set(rows.map((row) => row.videoId))])
   return rows.flatMap((row) => {
     const video = byId.get(row.videoId)

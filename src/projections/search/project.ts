@@ -60,8 +60,8 @@ export async function project(
   const videoIds = [...affected.videos]
   const frameIds = [...affected.frames]
   const put = [
-    ...(await loadFramesOfVideos(tx, videoIds, deepLink)),
-    ...(await loadFramesByIds(tx, frameIds, deepLink)),
+    ...(await loadFramesOfVideos(tx, videoIds, deepLink, schema)),
+    ...(await loadFramesByIds(tx, frameIds, deepLink, schema)),
   ]
   const current = new Map(put.map((frame) => [frame.id, frame]))
   const held = await rowsOf<{ id: string; video_id: string; author: string | null; technique: string | null }>(

@@ -16,6 +16,8 @@ export interface RebuildProgress {
 }
 
 interface RebuildDeps extends ProjectionDeps {
+  /** Whose vectors the next generation has. By default that of the live one. */
+  space?: string | undefined
   signal?: AbortSignal
   onProgress?: (progress: RebuildProgress) => void
 }
@@ -39,8 +41,8 @@ export async function rebuildSearch(deps: RebuildDeps): Promise<RebuildProgress>
 }
 
 async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
-  const { db, signal } = deps
-  await db.transaction((tx) => beginGeneration(tx))
+  const { db, signal, space } = deps
+  await db.transaction((tx) => beginGeneration(tx, space))
   // All events from here on are projected again before the swap.
   const start = await findEnd(db)
   const progress = await writeFrames(deps)
@@ -65,7 +67,7 @@ async function writeFrames({ db, deepLink, signal, onProgress }: RebuildDeps): P
   const progress = { videos: 0, frames: 0 }
   let writing: Promise<unknown> = Promise.resolve()
   for await (const ids of publicVideoIds(db, signal)) {
-    const frames = await loadFramesOfVideos(db, ids, deepLink)
+    const frames = await loadFramesOfVideos(db, ids, deepLink, NEXT)
     await writing
     writing = db.transaction((tx) => applyToReadModel(tx, { put: { frames }, remove: {} }, NEXT))
     writing.catch(() => undefined)

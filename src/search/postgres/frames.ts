@@ -33,9 +33,10 @@ export interface ReadModel {
 /** A page of the wall. */
 export async function findFrames(
   readModel: ReadModel,
-  query: Read<FrameQuery>,
+  given: Read<FrameQuery>,
   known: KnownSenses | undefined,
 ): Promise<FramePage> {
+  const query = { ...given, sort: given.sort === 'meaning' ? ('relevance' as const) : given.sort }
   const { question, filters } = query
   if (!question) return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
   const common = await readModel.common()
@@ -46,7 +47,7 @@ export async function findFrames(
 }
 
 /** What a page is asked by beside its words. */
-type PageQuery = Omit<Read<FrameQuery>, 'question'>
+type PageQuery = Omit<Read<FrameQuery>, 'question' | 'sort'> & { sort: keyof typeof ORDERS }
 
 export const askedOf = (
   filters: FrameFilters,

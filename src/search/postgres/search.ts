@@ -5,6 +5,7 @@ import { UNSTORABLE } from '../../clean-text.ts'
 import type {
   DocumentKind,
   FrameDocument,
+  FrameHit,
   FramePage,
   FrameQuery,
   GroupsQuery,
@@ -19,6 +20,7 @@ import { Matcher, rounded } from '../text/match.ts'
 import type { Question } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
 import { nameKey } from '../text/tokens.ts'
+import { type CloseQuery, type Direction, findClose, openBackground } from './close.ts'
 import {
   documentsOf,
   findFrame,
@@ -66,6 +68,8 @@ export interface ReadModelSearch extends Omit<LibrarySearch, 'search' | 'frames'
   search(query: Read<GroupsQuery>, known?: KnownSenses): Promise<SearchGroups>
   frames(query: Read<FrameQuery>, known?: KnownSenses): Promise<FramePage>
   sequences(query: ReadSequences): Promise<SequencePage>
+  /** The frames nearest to a direction. Undefined where they cannot be compared with it. */
+  close(direction: Direction, query: CloseQuery): Promise<FrameHit[] | undefined>
 }
 
 /** Search and reads on the read model in PostgreSQL. The pool stays the caller's. */
@@ -74,6 +78,7 @@ export function openReadModel(
   { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {},
 ): ReadModelSearch {
   const db = drizzle(pool)
+  const background = openBackground()
   const readModel = { pool, common: openTermStats(db, manyFrames) }
   return {
     version: () => versionOf(db),
@@ -91,6 +96,8 @@ export function openReadModel(
       const documents = await documentsOf(db, 'frames', ids)
       return ids.flatMap((id) => documents.get(id) ?? [])
     },
+    close: (direction, query) =>
+      inSnapshot(pool, async (reads) => findClose(reads, await background(reads), direction, query)),
     similar: (id, query) => inSnapshot(pool, (reads) => findSimilar(reads, id, query)),
     video: (id) => findVideo(db, id),
     videos: (query) => loadVideos(db, query),

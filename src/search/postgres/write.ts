@@ -143,10 +143,12 @@ const FRAME_COLUMNS: readonly (readonly [string, string])[] = [
   ['colors', 'smallint[]'],
   ['words', 'tsvector'],
   ['shot_ms', 'integer[]'],
+  ['bits', 'text'],
 ]
 const names = FRAME_COLUMNS.map(([column]) => column)
-/** The hash travels as hexadecimal text and is stored as bits. */
-const values = names.map((column) => (column === 'phash' ? `('x' || x.phash)::bit(64)` : `x.${column}`))
+/** Bits travel as hexadecimal text. */
+const AS_BITS: Record<string, string> = { phash: 'bit(64)', bits: 'varbit' }
+const values = names.map((column) => (AS_BITS[column] ? `('x' || x.${column})::${AS_BITS[column]}` : `x.${column}`))
 
 const FRAME_RECORD = sql.raw(['id text', ...FRAME_COLUMNS.map((column) => column.join(' '))].join(', '))
 const NAMES = sql.raw(names.join(', '))
@@ -231,6 +233,7 @@ export function frameRow(frame: FrameDocument, words: WordsByScope) {
     colors: cellsOf(frame.palette, frame.palette_shares),
     words: vector.toString(),
     shot_ms: frame.shot_sec?.map((sec) => Math.round(sec * 1000)) ?? null,
+    bits: frame.bits ?? null,
   }
 }
 

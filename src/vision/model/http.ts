@@ -57,7 +57,7 @@ const toText = (said: unknown): string => (typeof said === 'string' ? said : JSO
 export async function requestJson(
   url: string,
   asked: HttpAsked,
-  { fetch: send = fetch, maxBytes }: ServerOptions,
+  { fetch: send = fetch, maxBytes }: Pick<ServerOptions, 'fetch' | 'maxBytes'>,
 ): Promise<unknown> {
   const { headers, body, signal } = asked
   const response = await send(url, {

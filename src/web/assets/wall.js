@@ -5,7 +5,7 @@ import { announce, byId, isForAnotherTab, isTyping, keys, loadPage, on, swap, te
 import { cells, cellsOf, more, note, openEndless, placeInWall, reset } from './endless.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 
-const PARTS = ['filters', 'chosen', 'count', 'under-way', 'named', 'reading', 'wall', 'pager', 'search-state']
+const PARTS = ['filters', 'chosen', 'count', 'under-way', 'named', 'reading', 'wall', 'close', 'pager', 'search-state']
 const TYPED_MS = 280
 const LOOK_AGAIN_MS = 12_000
 

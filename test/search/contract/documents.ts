@@ -70,7 +70,7 @@ export function clip(id: string, video: Partial<VideoRow>, list: SeedFrame[]): C
     addedAt,
   } as VideoRow
   const frames = list.map((frame, at) =>
-    toFrameDocument({ ...toFrameRow(id, frame, at, addedAt), shotMs: null } as FrameRow, row, () => null),
+    toFrameDocument({ ...toFrameRow(id, frame, at, addedAt), shotMs: null, vector: null } as FrameRow, row, () => null),
   )
   const best = frames.toSorted((a, b) => b.strength - a.strength)[0]
   return {

@@ -1,0 +1,146 @@
+import { LRUCache } from 'lru-cache'
+import { invalid } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { openBreaker } from './breaker.ts'
+import {
+  type FrameFilters,
+  type FrameHit,
+  type FramePage,
+  type FrameQuery,
+  type MeaningSaid,
+  MOST_CLOSE,
+  type ReadAs,
+  type SearchGroups,
+} from './library-search.ts'
+import type { ReadModelSearch } from './postgres/search.ts'
+import type { Read } from './query.ts'
+import type { Question } from './text/question.ts'
+import { tokenize } from './text/tokens.ts'
+import { ENGLISH, OTHER_LANGUAGES } from './words/words.ts'
+
+/** Frames that mean what a question means, beside those that have its words. */
+
+/** Makes the vector of a question. */
+export interface TextModel {
+  readonly space: string
+  readonly isEnglishOnly: boolean
+  embed(texts: readonly string[], signal: AbortSignal): Promise<{ vectors: Float32Array[] }>
+}
+
+/** Longest wait for a vector. */
+const PATIENCE_MS = 300
+/** A vector that is late serves the next question. After this nobody waits for it. */
+const LATE_MS = 30_000
+/** More questions than this do not wait for their turn. */
+const MOST_WAITING = 4
+
+/** From this score on a frame stands out, and from that one on frames follow it. */
+const STANDS_OUT = 0.5
+const FOLLOWS = 0.45
+
+export type Meaning = ReturnType<typeof openMeaning>
+
+export function openMeaning({
+  model,
+  close,
+  logger,
+  patienceMs = PATIENCE_MS,
+}: {
+  model: TextModel
+  close: ReadModelSearch['close']
+  logger: Logger
+  patienceMs?: number
+}) {
+  const kept = new LRUCache<string, Promise<Float32Array>>({ max: 1_000 })
+  let waiting = 0
+  const ask = openBreaker({
+    patienceMs,
+    onLeft: (error) => logger.warn({ err: error }, 'the text model failed; words alone answer'),
+    onBack: () => logger.info('the text model is back'),
+  })
+
+  /** Undefined: it did not come in time. A late one serves the next time. */
+  async function vectorOf(text: string): Promise<Float32Array | undefined> {
+    let vector = kept.get(text)
+    if (!vector) {
+      if (waiting >= MOST_WAITING) return undefined
+      waiting++
+      vector = model
+        .embed([text], AbortSignal.timeout(LATE_MS))
+        .then(({ vectors }) => vectors[0]!)
+        .finally(() => waiting--)
+      kept.set(text, vector)
+      vector.catch(() => kept.delete(text))
+    }
+    return ask(() => vector)
+  }
+
+  /** The nearest frames, the best first, and whether any stands out. */
+  async function find(question: Question, filters: FrameFilters): Promise<{ said: MeaningSaid; hits: FrameHit[] }> {
+    const text = textOf(question)
+    if (model.isEnglishOnly && !isEnglish(text)) return { said: 'english only', hits: [] }
+    const vector = await vectorOf(text)
+    const hits = vector && (await close({ space: model.space, vector }, { question, filters, limit: MOST_CLOSE }))
+    if (!hits) return { said: 'unavailable', hits: [] }
+    return { said: hits[0] && hits[0].score >= STANDS_OUT ? 'close' : 'nothing close', hits }
+  }
+
+  const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
+
+  return {
+    /**
+     * A short list of a search: frames with every word, then by turns those with some of the words and those that are
+     * close in meaning.
+     */
+    async fill(question: Question, limit: number, found: SearchGroups): Promise<SearchGroups> {
+      const full = found.frames.filter(({ missing }) => !missing)
+      if (full.length >= limit || !isPlain(question)) return found
+      const { said, hits } = await find(question, {})
+      const readAs = { ...(found.readAs ?? NOT_READ), meaning: said }
+      if (said !== 'close') return { ...found, readAs }
+      const some = found.frames.filter(({ missing }) => missing)
+      const close = hits.filter(({ score }) => score >= FOLLOWS)
+      const byTurns = Array.from({ length: limit }, (_, n) => [some[n], close[n]])
+      const frames = new Map<string, SearchGroups['frames'][number]>()
+      for (const hit of [...full, ...byTurns.flat()])
+        if (hit && !frames.has(hit.document.id)) frames.set(hit.document.id, hit)
+      return { ...found, frames: [...frames.values()].slice(0, limit), readAs }
+    },
+
+    /**
+     * The frames of a first page, followed by those that are close in meaning where few meet every word. By
+     * `sort: meaning` the nearest alone, whether or not any stands out; words alone where there is no vector.
+     */
+    async add(query: Read<FrameQuery>, found: FramePage): Promise<FramePage> {
+      const { question, page, pageSize, close: most = 0, filters, sort } = query
+      const isAlone = sort === 'meaning'
+      const isFull = found.readAs?.let_go.length === 0 && found.frames.length >= pageSize
+      const isAsked = isAlone || (page === 1 && most > 0 && !isFull)
+      if (!question || !isAsked || !isPlain(question)) return found
+      const { said, hits } = await find(question, filters)
+      const told = { ...found, readAs: { ...(found.readAs ?? NOT_READ), meaning: said } }
+      if (isAlone) return hits.length > 0 ? { ...told, frames: page > 1 ? [] : hits } : told
+      if (said !== 'close') return told
+      const held = new Set(found.frames.map(({ document }) => document.id))
+      const others = hits.filter(({ document, score }) => score >= FOLLOWS && !held.has(document.id))
+      return { ...told, close: others.slice(0, most) }
+    },
+  }
+}
+
+export const isOff = () => invalid('sort', 'sort: search by meaning is off here. Operators set EMBED to switch it on.')
+
+/** Of a question none of whose words the library may have. */
+const NOT_READ: ReadAs = { words: [], without: [], ignored: [], let_go: [], met: 0 }
+
+/** Without what is left out. */
+const textOf = ({ text, wanted, excluded }: Question): string =>
+  excluded.length > 0 ? wanted.map((one) => one.text).join(' ') : text.trim()
+
+/** Whether a question may be English: no other letters, and no more function words of another language. */
+function isEnglish(text: string): boolean {
+  const words = tokenize(text).map(({ word }) => word)
+  if (/[^\p{ASCII}\p{P}\p{S}]/u.test(text)) return false
+  const knownTo = ({ ignored }: typeof ENGLISH) => words.filter((word) => ignored.includes(word)).length
+  return OTHER_LANGUAGES.every((language) => knownTo(language) <= knownTo(ENGLISH))
+}

@@ -1,0 +1,113 @@
+import { sql } from 'drizzle-orm'
+import type { FrameFilters, FrameHit } from '../library-search.ts'
+import { Matcher, rounded } from '../text/match.ts'
+import { namedValues } from '../text/named-words.ts'
+import type { Question } from '../text/question.ts'
+import { nearness, toBits, toSigned } from '../vectors.ts'
+import { documentsOf } from './documents.ts'
+import { FRAMES, fixedOf, LIVE, rowsOf, type Snapshot, tsquery, versionOf, whereOf } from './tables.ts'
+import { sensesIn } from './words.ts'
+
+/** Frames by what they mean: bits choose among all that pass the filters, bytes order the best of them. */
+
+const CHOSEN_BY_BITS = 200
+/** Frames that stand for the whole library. */
+const SAMPLE = 1_000
+/** Above it each question would read too many bits. */
+const MOST_SCANNED = 200_000
+
+/** The direction of something in a space. */
+export interface Direction {
+  space: string
+  vector: Float32Array | Int8Array
+}
+
+/** The vectors of the library that a question is compared with. */
+export interface Background {
+  version: string
+  space: string | undefined
+  sample: readonly Int8Array[]
+  /** About how many frames there are. */
+  frames: number
+}
+
+/** Loads it once for each version of the library. */
+export function openBackground(): (reads: Snapshot) => Promise<Background> {
+  let known: Background | undefined
+  return async (reads) => {
+    const version = await versionOf(reads)
+    if (known?.version === version) return known
+    const [row] = await rowsOf<{ space: string | null; frames: number }>(
+      reads,
+      sql`select (select name from ${sql.raw(LIVE)}.space) as space,
+                 (select reltuples::float8 from pg_class
+                   where oid = ${sql.raw(`'${LIVE}.frames'`)}::regclass) as frames`,
+    )
+    const { space, frames } = row!
+    const rows = await rowsOf<{ q8: Buffer }>(
+      reads,
+      sql`select q8 from frame_vectors where space = ${space} order by hashtext(frame_id) limit ${SAMPLE}`,
+    )
+    const sample = rows.map(({ q8 }) => toSigned(q8))
+    known = { version, space: space ?? undefined, sample, frames: Math.max(frames, sample.length) }
+    return known
+  }
+}
+
+/**
+ * How far out of a background a nearness is: 0.5 where it is as far out as the farthest of as many frames would be by
+ * chance, and more where it stands out.
+ */
+function scoresAgainst({ sample, frames }: Background, vector: Direction['vector']): (near: number) => number {
+  const all = sample.map((one) => nearness(vector, one))
+  const mean = all.reduce((sum, one) => sum + one, 0) / all.length
+  const deviation = Math.sqrt(all.reduce((sum, one) => sum + (one - mean) ** 2, 0) / all.length)
+  const farthest = Math.sqrt(2 * Math.log(Math.max(frames, 2)))
+  return (near) => {
+    const out = Math.max(0, (near - mean) / Math.max(deviation, Number.EPSILON))
+    return out / (out + farthest)
+  }
+}
+
+export interface CloseQuery {
+  question: Question
+  filters: FrameFilters
+  limit: number
+}
+
+/** The nearest frames, with scores against the background. Undefined: this space is not the one that is searched. */
+export async function findClose(
+  reads: Snapshot,
+  background: Background,
+  { space, vector }: Direction,
+  { question, filters, limit }: CloseQuery,
+): Promise<FrameHit[] | undefined> {
+  if (background.space !== space || background.frames > MOST_SCANNED || background.sample.length < 2) return undefined
+  const fixed = fixedOf({ senses: [], excluded: question.excluded })
+  const where = whereOf(filters, fixed === undefined ? undefined : tsquery(fixed))
+  const bits = sql`('x' || ${toBits(vector)})::varbit`
+  const rows = await rowsOf<{ id: string; q8: Buffer }>(
+    reads,
+    sql`select c.id, v.q8
+          from (select id from ${FRAMES} where ${where} and bits is not null
+                 order by bit_count(bits # ${bits}), id limit ${CHOSEN_BY_BITS}) c
+          join frame_vectors v on v.space = ${space} and v.frame_id = c.id`,
+  )
+  const scoreOf = scoresAgainst(background, vector)
+  const best = rows
+    .map(({ id, q8 }) => ({ id, score: scoreOf(nearness(vector, toSigned(q8))) }))
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, limit)
+  const documents = await documentsOf(
+    reads,
+    'frames',
+    best.map(({ id }) => id),
+  )
+  const matcher = new Matcher((await sensesIn(reads, question, ['frames'], undefined))('frames'))
+  return best.flatMap(({ id, score }) => {
+    const document = documents.get(id)
+    if (!document) return []
+    const { matched, ...words } = matcher.frame(document, namedValues(document, matcher.attributes))
+    return [{ document, score: rounded(score), ...words, matched: { ...matched, meaning: score.toFixed(2) } }]
+  })
+}

@@ -1,0 +1,67 @@
+import type { Db } from '../db/client.ts'
+import type { Consumer } from '../events/consume.ts'
+import { openLedger, type SpendingRules } from '../library/annotator/vision-spending.ts'
+import { findTextsToEmbed, recordVectors } from '../library/frames/vectors.ts'
+import { type Embedder, EmbedderUnavailable } from '../meaning/embedder.ts'
+import { affectedBy, SEARCH_EVENTS } from '../projections/search/affected.ts'
+import { toBytes } from '../search/vectors.ts'
+import { AnnotatorUnavailable } from '../vision/annotator.ts'
+
+const TEXTS_AT_ONCE = 16
+
+/** The consumer that makes the vectors of a space. That of a new space reads the log from its beginning. */
+export const consumerOf = (space: string) => `meaning ${space}`
+
+export interface EmbeddingDeps {
+  db: Db
+  embedder: Embedder
+  /** US dollars that all calls of models may cost in 24 hours. */
+  budgetPerDay?: number | undefined
+}
+
+/** Gives every described frame a vector, and a new one where its texts have changed. */
+export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps): Consumer {
+  const { space, price } = embedder
+  const model = space.replace(/@\d+$/, '')
+  const rules: SpendingRules = { model, priceIn: price, priceOut: 0, budgetPerDay, budgetPerVideo: undefined }
+
+  async function embed(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+    const started = performance.now()
+    const reserved = price === undefined ? undefined : await openLedger(db, rules, 'texts').reserve(texts.length)
+    try {
+      const { vectors, tokens } = await embedder.embed(texts, signal)
+      await reserved?.settle({
+        ...{ model, frameIds: [], inputTokens: tokens, cachedTokens: null, outputTokens: 0, outcome: 'ok' },
+        costUsd: tokens === null ? null : (tokens * price!) / 1e6,
+        durationMs: performance.now() - started,
+      })
+      return vectors
+    } catch (error) {
+      if (error instanceof EmbedderUnavailable) await reserved?.release()
+      throw error
+    }
+  }
+
+  return {
+    name: consumerOf(space),
+    types: SEARCH_EVENTS.filter((type) => type !== 'frames.embedded'),
+    // The vectors of a whole film are made before the next events are read.
+    batchSize: 20,
+    async handle(events, signal) {
+      const found = await findTextsToEmbed(db, space, await affectedBy(db, events))
+      for (let from = 0; from < found.length; from += TEXTS_AT_ONCE) {
+        signal.throwIfAborted()
+        const some = found.slice(from, from + TEXTS_AT_ONCE)
+        const texts = some.map(({ text }) => text).filter((text) => text !== '')
+        const vectors = texts.length > 0 ? await embed(texts, signal) : []
+        const made = some.map(({ id, hash, text }) => {
+          return { id, hash, bytes: text === '' ? null : toBytes(vectors.shift()!) }
+        })
+        await recordVectors(db, space, made)
+      }
+      return undefined
+    },
+    outageOf: (error) =>
+      error instanceof EmbedderUnavailable || error instanceof AnnotatorUnavailable ? 'the text model' : undefined,
+  }
+}

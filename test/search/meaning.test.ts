@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fakeEmbedder } from '../support/fake-embedder.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+/* A question is answered by its words, and by frames that mean the same where few have the words. */
+
+let service: Service
+let ids: Record<string, string>
+const model = fakeEmbedder()
+const CAPTIONS = {
+  kettle: 'Steam rises above a kettle',
+  dog: 'A puppy on wet grass',
+  bakery: 'Loaves leave the oven',
+  lock: 'A padlock snaps shut',
+}
+beforeAll(async () => {
+  service = await openService({ workerOptions: { embedder: model, reconcileMs: 100 }, overrides: { embedder: model } })
+  const others = Array.from({ length: 40 }, (_, n) => ({ caption: `Wall number ${n} of painted boards` }))
+  const frames = [...Object.values(CAPTIONS).map((caption) => ({ caption, subject: 'b-roll' as const })), ...others]
+  const { frameIds } = await seedVideo(service.stores.db, { frames })
+  ids = Object.fromEntries(Object.keys(CAPTIONS).map((key, n) => [key, frameIds[n]!]))
+  await service.drain()
+  const searched = () => service.stores.db.$client.query('select from library_search.space')
+  await until(async () => (await searched()).rows.length === 1)
+  await service.drain()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const get = async (path: string) => (await service.get(path)).json
+const idsOf = (list: { id: string }[] | undefined) => list?.map(({ id }) => id)
+
+async function callTool(name: string, args: object) {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+  const { json } = await service.call('POST', '/api/mcp', body)
+  return json.result.content[0].text as string
+}
+
+describe('a question without a word of the library', () => {
+  test('finds what means the same behind an empty page, marked and not counted', async () => {
+    const found = await get('/api/frames?q=animal&facets=1')
+    expect(found).toMatchObject({ frames: [], total: 0, read_as: { meaning: 'close' } })
+    expect(idsOf(found.close)).toEqual([ids.dog])
+    expect(found.close[0].matched).toEqual({ meaning: expect.stringMatching(/^0\.[5-9]\d$/) })
+    expect(found.close[0].missing).toEqual(['animal'])
+  })
+
+  test('has the body of the specification without facets', async () => {
+    expect(await get('/api/frames?q=animal')).toEqual({ page: 1, frames: [], hasMore: false })
+  })
+
+  test('passes the filters', async () => {
+    expect((await get('/api/frames?q=animal&facets=1&subject=ui')).close).toBeUndefined()
+    expect(idsOf((await get('/api/frames?q=animal&facets=1&subject=b-roll')).close)).toEqual([ids.dog])
+  })
+
+  test('stands in the search of everything, on the wall and in the tools', async () => {
+    expect(idsOf((await get('/api/search?q=animal')).frames)).toEqual([ids.dog])
+    const page = await (await fetch(`${service.url}/?q=animal`)).text()
+    expect(page).toMatch(/<h2>Close in meaning<\/h2>[\s\S]*A puppy on wet grass/)
+    const text = await callTool('search_frames', { query: 'animal' })
+    expect(text).toMatch(/^0 frames, then 1 close in meaning[\s\S]*close in meaning: 0\.[5-9]/)
+    expect(await callTool('search_library', { query: 'animal' })).toContain('close in meaning: 0.')
+  })
+
+  test('is told where nothing is close', async () => {
+    const found = await get('/api/frames?q=zeppelin&facets=1')
+    expect(found).toMatchObject({ frames: [], read_as: { meaning: 'nothing close' } })
+    expect(found.close).toBeUndefined()
+    expect(await callTool('search_frames', { query: 'zeppelin' })).toContain('By meaning: nothing close.')
+    expect(await (await fetch(`${service.url}/?q=zeppelin`)).text()).toContain('Nothing close in meaning.')
+  })
+})
+
+test('frames with every word come first, and a full page asks for no meaning', async () => {
+  const found = await get('/api/frames?q=puppy&facets=1')
+  expect(idsOf(found.frames)).toEqual([ids.dog])
+  expect(found.total).toBe(1)
+  expect(idsOf(found.close) ?? []).not.toContain(ids.dog)
+  const asked = model.asked.length
+  await get('/api/search?q=painted%20boards&limit=5')
+  expect(model.asked).toHaveLength(asked)
+})
+
+test('what is left out or in quotes is not found by meaning', async () => {
+  expect(idsOf((await get('/api/frames?q=animal%20-grass&facets=1')).close) ?? []).not.toContain(ids.dog)
+  const quoted = await get('/api/frames?q=%22animal%22&facets=1')
+  expect(quoted.read_as).not.toHaveProperty('meaning')
+})
+
+test('sort=meaning has the nearest frames alone, on one page', async () => {
+  const { frames, hasMore } = await get('/api/frames?q=tea&sort=meaning')
+  expect(frames[0].id).toBe(ids.kettle)
+  expect(frames).toHaveLength(24)
+  expect(hasMore).toBe(false)
+  expect((await get('/api/frames?q=tea&sort=meaning&page=2')).frames).toEqual([])
+  expect((await service.get('/api/frames?sort=meaning')).status).toBe(400)
+})
+
+test('a question in another language is not compared', async () => {
+  expect((await get('/api/frames?q=das%20tier%20auf%20der%20wiese&facets=1')).read_as.meaning).toBe('english only')
+  expect((await get('/api/frames?q=動物&facets=1')).read_as.meaning).toBe('english only')
+})
+
+test('without a vector words answer, and nobody keeps that', async () => {
+  model.fail('away')
+  const path = '/api/frames?q=hot%20drink%20for%20two&facets=1'
+  const { json, headers } = await service.get(path)
+  expect(json.read_as.meaning).toBe('unavailable')
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('etag')).toBeNull()
+  model.fail(undefined)
+  // The model rests after its failure, then a question tries it.
+  await until(async () => (await get(path)).read_as.meaning === 'close')
+})
+
+test('where it is off, sort=meaning says so and nothing else changes', async () => {
+  await using off = await openService({ worker: false })
+  const { status, json } = await off.get('/api/frames?q=tea&sort=meaning')
+  expect([status, json.message]).toEqual([400, expect.stringContaining('EMBED')])
+  expect((await off.get('/api/frames?q=tea&facets=1')).json.read_as).not.toHaveProperty('meaning')
+})

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { type Embedder, EmbedderUnavailable } from '../../src/meaning/embedder.ts'
+import { tokenize } from '../../src/search/text/tokens.ts'
+
+const DIMENSIONS = 128
+
+/** Words that mean about the same to the fake. */
+const MEANINGS = [
+  'kettle tea boils steam hot drink',
+  'puppy dog tennis pet animal',
+  'rocket spacecraft launch orbit astronaut',
+  'bread baker loaves oven bakery',
+  'padlock password secure login',
+]
+
+/** A model that no test waits for: a text is the sum of its words, each a direction by the hash of its meaning. */
+export function fakeEmbedder({
+  space = `fake@${DIMENSIONS}`,
+  isEnglishOnly = true,
+  price = undefined as number | undefined,
+} = {}) {
+  const asked: string[] = []
+  let fault: string | undefined
+  const embedder: Embedder = {
+    space,
+    isEnglishOnly,
+    price,
+    async embed(texts) {
+      if (fault) throw new EmbedderUnavailable(fault)
+      asked.push(...texts)
+      return { vectors: texts.map((text) => toVector(text, space)), tokens: texts.join(' ').split(' ').length }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+  return {
+    ...embedder,
+    asked,
+    fail(message: string | undefined) {
+      fault = message
+    },
+  }
+}
+
+function toVector(text: string, salt: string): Float32Array {
+  const sum = new Float32Array(DIMENSIONS)
+  for (const { word } of tokenize(text)) {
+    const meaning = MEANINGS.find((words) => words.split(' ').includes(word))
+    // A word of no meaning above weighs little.
+    const weight = meaning ? 1 : 0.25
+    const bytes = createHash('shake256', { outputLength: DIMENSIONS })
+      .update(`${salt} ${meaning ?? word}`)
+      .digest()
+    for (const [n, byte] of bytes.entries()) sum[n] = sum[n]! + weight * (byte - 127.5)
+  }
+  return sum
+}
