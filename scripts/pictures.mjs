@@ -51,7 +51,7 @@ for (const [name, path, width, height] of [
   ['search', '/?q=presenter', 1280, 470],
   ['measured', `/frames/${measured.id}`, 600, 1100],
   ['frame', `/frames/${described.id}`, 600, 1100],
-  ['board', new URL(url).pathname, 1280, 590],
+  ['board', new URL(url).pathname, 1280, 440],
 ]) {
   await page.setViewportSize({ width, height })
   await page.goto(address + path, { waitUntil: 'networkidle' })
