@@ -48,7 +48,7 @@ const CEILINGS = {
   'src/workers': 1_480,
   'TypeScript of src': 58_448,
   'text of src': 65_769,
-  tests: 41_930,
+  tests: 41_932,
   bench: 6_654,
   'words of docs': 21_041,
   'words of decisions': 6_004,

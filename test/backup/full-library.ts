@@ -19,6 +19,7 @@ import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
+import { recordVectors } from '../../src/library/frames/vectors.ts'
 import { addTechnique, updateTechnique } from '../../src/library/techniques/techniques.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics.ts'
@@ -98,6 +99,7 @@ async function describe(db: Db, accountId: string, { id, frameIds }: { id: strin
   await recordAnnotations(db, { videoId: id, revision: 1, annotator: 'old-1', model: 'old', list })
   await correctFrame(db, { frameId: second, accountId, correction: { caption: 'Corrected by hand.' } })
   await acceptReview(db, { frameId: first, accountId, values: {} })
+  await recordVectors(db, 'fake@8', [{ id: first, hash: 'kept', bytes: Buffer.from('01ff7f80', 'hex') }])
   await publishAnnotator(db, { version: 'paid-1', model: 'paid', batchSize: 1 })
   await requestReannotation(db, 'paid-1', { videoId: id })
 }

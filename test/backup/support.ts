@@ -112,7 +112,7 @@ export async function filesOf(store: MediaStore): Promise<Map<string, string>> {
 
 export function configFor(dataDir: string): Config {
   const settings = { RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test', WEBHOOK_ALLOW_PRIVATE: '1' }
-  return parseConfig({ DATA_DIR: dataDir, ...settings })
+  return parseConfig({ DATA_DIR: dataDir, EMBED: 'off', ...settings })
 }
 
 /** API and worker on a database and a data folder. The worker reads the log and runs no jobs: the images are none. */
