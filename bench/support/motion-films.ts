@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { seededRandom } from '../../test/support/seeded-random.ts'
 import { HEIGHT, WIDTH, writeFilm } from './film-pictures.ts'
+import { CHANGING_SCENES } from './motion-changes.ts'
 import { SCENES, type Scene, type Shape, shapesAt } from './motion-scenes.ts'
 
 /** A stretch of a film, in seconds, in which a composition is complete and at rest. */
@@ -22,6 +23,8 @@ export interface MotionFilm {
 }
 
 const RATES = [24, 25, 30, 50, 60]
+/** Films from this seed on are made of what changes in place or moves behind words. */
+const FIRST_CHANGING = 201
 const GROUNDS = ['#ffffff', '#f6f1e7', '#0d1117', '#1e1b4b', '#eef4ff', '#101010', '#0b3d2e', '#fde7ef']
 
 /**
@@ -54,16 +57,19 @@ async function makeFilm(seed: number, file: string): Promise<MotionFilm> {
   const random = seededRandom(seed * 7919)
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const fps = one(RATES)
-  const names = Object.keys(SCENES)
+  const kinds = seed < FIRST_CHANGING ? SCENES : { ...CHANGING_SCENES, logo: SCENES.logo! }
   // Every kind comes, in an order of the seed's; the logo is the end.
-  const order = names.filter((name) => name !== 'logo').sort(() => random() - 0.5)
+  const order = Object.keys(kinds)
+    .filter((name) => name !== 'logo')
+    .sort(() => random() - 0.5)
+  if (seed >= FIRST_CHANGING) order.push(...order)
   const scenes: PlacedScene[] = []
   const compositions: Composition[] = []
   let at = 0
   let ground = one(GROUNDS)
   for (const kind of [...order.slice(0, 7), 'logo']) {
     if (random() < 0.3) ground = one(GROUNDS)
-    const scene = SCENES[kind]!({ random, dark: isDark(ground) })
+    const scene = kinds[kind]!({ random, dark: isDark(ground) })
     for (const { from, to, isCutOff = false } of scene.rests)
       compositions.push({ from: at + from, to: at + to, kind, isCutOff })
     scenes.push({ ...scene, startSec: at, endSec: at + scene.lengthSec, ground })

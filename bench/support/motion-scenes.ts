@@ -1,7 +1,7 @@
 /** The scenes of films of motion graphics: what is in them, how it comes, rests and goes. Times are seconds. */
 
 /** What stands in the picture. Its svg is drawn around its own middle. */
-interface Element {
+export interface Element {
   svg: string | ((sec: number) => string)
   x: number
   y: number
@@ -13,7 +13,7 @@ interface Element {
   until?: number
 }
 
-type Way = 'fade' | 'rise' | 'slide' | 'grow' | 'pop' | 'none'
+export type Way = 'fade' | 'rise' | 'slide' | 'grow' | 'pop' | 'none'
 
 /** An element at one instant. */
 export interface Shape {
@@ -36,14 +36,14 @@ export interface Scene {
   rests: { from: number; to: number; isCutOff?: boolean }[]
 }
 
-interface Making {
+export interface Making {
   random: () => number
   /** Whether the ground is dark. */
   dark: boolean
 }
 
 const WORDS = 'Ship faster with every team review deploy plan search answer report today build trust design'.split(' ')
-const INKS = ['#1f6feb', '#d1242f', '#1a7f37', '#bf8700', '#8250df', '#0f766e', '#e85d9f']
+export const INKS = ['#1f6feb', '#d1242f', '#1a7f37', '#bf8700', '#8250df', '#0f766e', '#e85d9f']
 const EASINGS: readonly ((p: number) => number)[] = [
   (p) => p,
   (p) => 1 - (1 - p) ** 3,
@@ -86,15 +86,15 @@ function moved(way: Way, away: number) {
   return { ...still, scale: 1 - 0.3 * away, opacity: 1 - away }
 }
 
-const text = (content: string, size: number, ink: string, anchor = 'middle') =>
+export const text = (content: string, size: number, ink: string, anchor = 'middle') =>
   `<text font-family="DejaVu Sans" font-weight="bold" font-size="${size}" fill="${ink}"
     text-anchor="${anchor}">${content}</text>`
-const box = (w: number, h: number, fill: string, radius = 10) =>
+export const box = (w: number, h: number, fill: string, radius = 10) =>
   `<rect x="${-w / 2}" y="${-h / 2}" width="${w}" height="${h}" rx="${radius}" fill="${fill}"/>`
 const line = (w: number, y: number, fill: string, x = 0) =>
   `<rect x="${x - w / 2}" y="${y}" width="${w}" height="6" rx="3" fill="${fill}"/>`
 
-function kit({ random, dark }: Making) {
+export function kit({ random, dark }: Making) {
   const between = (from: number, to: number) => from + random() * (to - from)
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const way = () => one<Way>(['fade', 'rise', 'slide', 'grow', 'pop'])
@@ -111,10 +111,15 @@ function kit({ random, dark }: Making) {
     panel: dark ? '#2b3040' : '#d8dee9',
   }
 }
-type Kit = ReturnType<typeof kit>
+export type Kit = ReturnType<typeof kit>
 
 /** Ends a scene: its rest, and how it goes. `settled`: when everything stands. */
-function close(given: Kit, elements: Element[], settled: number, more: Partial<Scene> & { rest?: number } = {}): Scene {
+export function close(
+  given: Kit,
+  elements: Element[],
+  settled: number,
+  more: Partial<Scene> & { rest?: number } = {},
+): Scene {
   const isCutOff = given.random() < 0.12
   const rest = more.rest ?? (isCutOff ? 0.12 : given.one([0.35, 0.6, 0.9, 1.4, 2, 3.2]))
   const leaveSec = isCutOff ? 0 : given.one([0, 0.25, 0.4, 0.6])

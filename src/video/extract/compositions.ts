@@ -1,6 +1,6 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { compareEdges, countEdges, isBlank } from '../shots/compare.ts'
-import { changedBlocks, HELD_MS, hasFlatGround, isBrief, isHalt, LIMITS, relate } from './drawn-pictures.ts'
+import { changedBlocks, HELD_MS, hasFlatGround, isBrief, isHalt, isSteady, LIMITS, relate } from './drawn-pictures.ts'
 import type { PassedOver, PickCandidate } from './kept-frames.ts'
 
 /**
@@ -79,7 +79,9 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
   const isQuiet = step <= LIMITS.quiet
   const isCalm = finder.liveliest >= LIMITS.lively && step <= Math.min(LIMITS.calm, LIMITS.calmShare * finder.liveliest)
-  if (before && (isQuiet || (isCalm && hasFlatGround(still.features)))) {
+  const rests = isQuiet || (isCalm && hasFlatGround(still.features))
+  const isOnMovingGround = () => step <= LIMITS.calm && isSteady(before!.features, still.features, LIMITS.changedBy)
+  if (before && (rests || isOnMovingGround())) {
     addToRest(finder, { before, still, isQuiet })
     return
   }
@@ -117,7 +119,8 @@ function addToRest(
   const rest = (isSettled ? null : finder.rest) ?? startRest(before, { builtFromMs, isCalmOnly: true })
   finder.rest = rest
   if (isQuiet) rest.isCalmOnly = false
-  if (!rest.isCalmOnly && changedBlocks(rest.members[0]!.features, still.features) > LIMITS.same) {
+  const first = rest.members[0]!.features
+  if (!rest.isCalmOnly && changedBlocks(first, still.features) > LIMITS.same && !isSteady(first, still.features, 255)) {
     // What grows slowly rests between any two stills, and is another state after some of them.
     closeRest(finder)
     finder.rest = startRest(still, { builtFromMs: still.tMs, isCalmOnly: false })

@@ -1,7 +1,7 @@
 import type { FrameRest } from '../../vocabulary.ts'
-import { compareEdges } from '../shots/compare.ts'
+import { compareEdges, countEdges } from '../shots/compare.ts'
 import { HISTORY_FRAMES } from '../shots/detector.ts'
-import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
+import { type FrameFeatures, MINI_PIXELS, MINI_WIDTH, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
 
 /** How drawn pictures compare: motion graphics, slides and screens, whose grounds are flat and without noise. */
 
@@ -12,6 +12,10 @@ import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/feat
 export const LIMITS = {
   /** A block has changed when its luma differs by more. Compression and grain stay below. */
   changedBy: 10,
+  /** A cell of the mini image has another colour where its chroma differs by more. */
+  recolouredBy: 10,
+  /** So many edges stand in both of two states, between other colours. */
+  recoloured: 20,
   /** So few blocks may change between two stills at rest: a caret, a clock. */
   quiet: 6,
   /** A slow drift rests where it changes by less than this share of the liveliest step before. */
@@ -40,6 +44,9 @@ export const LIMITS = {
   lostAlways: 6,
   /** A step of a build-up adds edges; a panel that changes its colour does not. */
   added: 10,
+  /** So many edges are letters or figures, and so many of them may be lost over a ground that moves. */
+  figures: 60,
+  moved: 0.03,
   /** Of nearly equally full pictures the last is the most complete: what fades in has its edges early. */
   nearlyFull: 0.95,
   /** Pictures of one rest are equally full from this share on: compression adds edges behind a movement. */
@@ -47,6 +54,8 @@ export const LIMITS = {
   /** A drawn picture is flat over so much of its area. */
   flatShare: 0.7,
 } as const
+
+type Seen = Pick<FrameFeatures, 'picture' | 'mini'>
 
 /** A state of a scene: its picture, how much it shows, and how long it lasted. */
 type State = Pick<FrameRest, 'edges' | 'fromMs' | 'toMs' | 'isAtRest'> & { candidate: { features: FrameFeatures } }
@@ -72,6 +81,7 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
   const [a, b] = [earlier.candidate.features, later.candidate.features]
   const changed = changedBlocks(a, b)
   if (changed <= LIMITS.same) return 'same'
+  if (isRecoloured(a, b)) return 'new'
   // The last breath of a movement: an overshoot holds still for an instant, then settles.
   const gapMs = later.fromMs - earlier.toMs
   const isOneMovement = gapMs < NEXT_STILL_MS || (isBrief(earlier) && gapMs < SOON_MS)
@@ -87,7 +97,7 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
 function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
   const all = compareEdges(part.picture, whole.picture)
   if (all.kept < LIMITS.contained * all.edges) return false
-  const changed = compareEdges(part.picture, whole.picture, LIMITS.changedBy)
+  const changed = compareEdges(part.picture, whole.picture, differing(part, whole))
   const lost = changed.edges - changed.kept
   const mayLose = Math.min(LIMITS.lostOfOwn * changed.edges, LIMITS.lostOfNew * changed.otherEdges)
   return lost <= Math.max(LIMITS.lostAlways, mayLose) && changed.otherEdges - changed.kept >= LIMITS.added
@@ -101,23 +111,55 @@ export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
   const most = Math.max(edges, otherEdges)
   if (kept < LIMITS.alikeEdges * most) return false
   // A small panel that changed its content has other edges in place of its own.
-  const there = compareEdges(a.picture, b.picture, LIMITS.changedBy)
+  const there = compareEdges(a.picture, b.picture, differing(a, b))
   return Math.min(there.edges, there.otherEdges) - there.kept < LIMITS.replaced * most
 }
 
-/** Blocks that differ. Counting ends with the row in which more than `enough` do. */
-export function changedBlocks(
-  { picture: a }: Pick<FrameFeatures, 'picture'>,
-  { picture: b }: Pick<FrameFeatures, 'picture'>,
-  enough = Number.POSITIVE_INFINITY,
-): number {
+/** Whether what stands in both pictures has another colour: a panel that is swapped in place keeps its edges. */
+function isRecoloured(a: FrameFeatures, b: FrameFeatures): boolean {
+  const isOther = recolouring(a, b)
+  return isOther !== null && compareEdges(a.picture, b.picture, isOther).kept >= LIMITS.recoloured
+}
+
+/** Tells whether a pixel lies in a cell of the mini image whose colour differs. Null where none does. */
+function recolouring({ mini: a }: Seen, { mini: b }: Seen): ((at: number) => boolean) | null {
+  const cells = new Uint8Array(MINI_PIXELS)
+  for (let u = MINI_PIXELS, v = 2 * MINI_PIXELS; u < 2 * MINI_PIXELS; u++, v++)
+    if (Math.max(Math.abs(a[u]! - b[u]!), Math.abs(a[v]! - b[v]!)) > LIMITS.recolouredBy) cells[u - MINI_PIXELS] = 1
+  if (!cells.includes(1)) return null
+  return (at) =>
+    cells[Math.floor(at / PICTURE_WIDTH / CELL) * MINI_WIDTH + Math.floor((at % PICTURE_WIDTH) / CELL)] === 1
+}
+
+/** Pixels of 160×90 along the side of a cell of the mini image. */
+const CELL = PICTURE_WIDTH / MINI_WIDTH
+
+/** Whether letters and figures stand in place on a smooth ground, which may move behind them, `by` so much. */
+export function isSteady({ picture: a }: Seen, after: Seen, by: number): boolean {
+  if (!hasFlatGround(after)) return false
+  const b = after.picture
+  const edges = Math.max(countEdges(a), countEdges(b))
+  const { kept } = compareEdges(a, b, (at) => Math.abs(a[at]! - b[at]!) <= by)
+  return edges >= LIMITS.figures && edges - kept < Math.max(LIMITS.added, LIMITS.moved * edges)
+}
+
+/** Whether the pixel of an edge, or one beside it, differs. */
+function differing({ picture: a }: FrameFeatures, { picture: b }: FrameFeatures) {
+  return (at: number) =>
+    [at, at + 1, at + PICTURE_WIDTH].some((pixel) => Math.abs(a[pixel]! - b[pixel]!) > LIMITS.changedBy)
+}
+
+/** Blocks that differ, in luma or by their cell's colour. Counting ends with the row in which more than `enough` do. */
+export function changedBlocks(first: Seen, second: Seen, enough = Number.POSITIVE_INFINITY): number {
+  const [a, b] = [first.picture, second.picture]
+  const isOther = recolouring(first, second)
   let changed = 0
   for (let row = 0; row < PICTURE_HEIGHT && changed <= enough; row += 2) {
     const end = (row + 1) * PICTURE_WIDTH
     for (let at = row * PICTURE_WIDTH; at < end; at += 2) {
       const below = at + PICTURE_WIDTH
       const sum = a[at]! + a[at + 1]! + a[below]! + a[below + 1]! - b[at]! - b[at + 1]! - b[below]! - b[below + 1]!
-      if (Math.abs(sum) > 4 * LIMITS.changedBy) changed++
+      if (Math.abs(sum) > 4 * LIMITS.changedBy || isOther?.(at)) changed++
     }
   }
   return changed

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Boundary } from '../shots/boundary.ts'
-import { PICTURE_PIXELS } from '../shots/features.ts'
+import { MINI_BYTES, PICTURE_PIXELS } from '../shots/features.ts'
 import type { PickCandidate } from './kept-frames.ts'
 import { createLoopFinder, LOOP_LIMITS, type Loop } from './loops.ts'
 
@@ -35,7 +35,8 @@ function filmOf(
 function stillOf(tMs: number, state: number): Pick<PickCandidate, 'tMs' | 'features' | 'picture'> {
   const value = (state % 2) * 100 + (state % 100)
   const data = new Uint8Array(32 * 18 * 1.5).fill(value)
-  const features = { picture: new Uint8Array(PICTURE_PIXELS).fill(value) } as PickCandidate['features']
+  const [picture, mini] = [new Uint8Array(PICTURE_PIXELS).fill(value), new Uint8Array(MINI_BYTES)]
+  const features = { picture, mini } as PickCandidate['features']
   return { tMs, features, picture: { width: 32, height: 18, data } }
 }
 

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Boundary } from '../shots/boundary.ts'
-import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
+import {
+  createFrameMeter,
+  MINI_PIXELS,
+  MINI_WIDTH,
+  PICTURE_BYTES,
+  PICTURE_HEIGHT,
+  PICTURE_WIDTH,
+} from '../shots/features.ts'
 import type { PickCandidate, PickedFrame } from './kept-frames.ts'
 import { createPicker } from './picks.ts'
 import { PICK_LIMITS } from './shot-picks.ts'
@@ -170,6 +177,18 @@ test('a small panel that changes its content gives each; a line more in a full w
     [],
   )
   expect(added).toHaveLength(1)
+})
+
+test('a panel that is swapped in place for one of another colour gives each', () => {
+  const picks = pick(
+    series(24, (tMs) => {
+      const one = drawn(tMs, 6)
+      one.features.mini.fill(tMs < 3000 ? 100 : 160, MINI_PIXELS + 3 * MINI_WIDTH, MINI_PIXELS + 12 * MINI_WIDTH)
+      return one
+    }),
+    [],
+  )
+  expect(timesOf(picks).map((tMs) => Math.floor(tMs / 3000))).toEqual([0, 1])
 })
 
 test('a build-up that is cut off counts as it was at its fullest', () => {

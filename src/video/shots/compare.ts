@@ -211,9 +211,9 @@ export function compareStructure(
 
 /**
  * How many edge pixels two 160×90 lumas have, and how many of the first one's the second has in the same place and
- * direction at no less than half of the contrast. `where`: only beside pixels that differ by more than this.
+ * direction at no less than half of the contrast. Only those count of whose pixel `where` says so.
  */
-export function compareEdges(first: Uint8Array, second: Uint8Array, where = -1) {
+export function compareEdges(first: Uint8Array, second: Uint8Array, where?: (at: number) => boolean) {
   let [edges, otherEdges, kept] = [0, 0, 0]
   for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
     const end = (row + 1) * PICTURE_WIDTH - 1
@@ -224,13 +224,7 @@ export function compareEdges(first: Uint8Array, second: Uint8Array, where = -1) 
       const by = second[at + PICTURE_WIDTH]! - second[at]!
       const [a, b] = [Math.abs(ax) + Math.abs(ay), Math.abs(bx) + Math.abs(by)]
       if (a < EDGE && b < EDGE) continue
-      if (
-        where >= 0 &&
-        Math.abs(first[at]! - second[at]!) <= where &&
-        Math.abs(first[at + 1]! - second[at + 1]!) <= where &&
-        Math.abs(first[at + PICTURE_WIDTH]! - second[at + PICTURE_WIDTH]!) <= where
-      )
-        continue
+      if (where && !where(at)) continue
       if (a >= EDGE) edges++
       if (b >= EDGE) otherEdges++
       if (a >= EDGE && b >= a / 2 && areAligned(ax, ay, bx, by, 0.8)) kept++
