@@ -50,7 +50,7 @@ const CEILINGS = {
   'text of src': 65_808,
   tests: 41_952,
   bench: 6_773,
-  'words of docs': 21_108,
+  'words of docs': 21_101,
   'words of decisions': 6_004,
 }
 
