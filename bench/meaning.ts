@@ -51,7 +51,7 @@ const logger = pino({ level: 'silent' })
 
 function openBoth(db: Db, model: Embedder) {
   const reads = openReadModel(db.$client)
-  const meaning = openMeaning({ model, close: reads.close, logger, patienceMs: 60_000 })
+  const meaning = openMeaning({ model, reads, logger, patienceMs: 60_000 })
   return { reads, words: openSearch({ reads }), both: openSearch({ reads, meaning }) }
 }
 

@@ -281,7 +281,11 @@ function embedOf(e: z.infer<typeof Env>) {
     throw new ConfigError(
       'EMBED_PRICE: set it too (dollars per million tokens), because VISION_BUDGET_DAY holds for it',
     )
-  return { source: 'endpoint', baseUrl, model, dimensions, apiKey: e.EMBED_API_KEY, price: e.EMBED_PRICE } as const
+  const budgetPerDay = e.VISION_BUDGET_DAY
+  return {
+    ...({ source: 'endpoint', baseUrl, model, dimensions } as const),
+    ...{ apiKey: e.EMBED_API_KEY, price: e.EMBED_PRICE, budgetPerDay },
+  }
 }
 
 /**

@@ -110,7 +110,9 @@ async function sendFile(
   const part = isCurrent ? undefined : partOf(req, etag, size)
   if (part === 'outside') refuseRange(res, size)
   const { start, end } = part ?? { start: 0, end: size - 1 }
-  const body = isCurrent || req.method === 'HEAD' ? undefined : await open({ start, end })
+  const isSent = !isCurrent && req.method !== 'HEAD'
+  const body = isSent ? await open({ start, end }) : undefined
+  if (isSent && !body) throw notFound('file')
   res.set({ ...headers, ETag: etag, 'Accept-Ranges': 'bytes' })
   if (isCurrent) return void res.status(304).end()
   if (part) res.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${size}`)

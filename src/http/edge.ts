@@ -151,8 +151,8 @@ export function openRequestTimes(registry: Registry): CountRequest {
   })
   return (req, res, startedAt) => {
     const seconds = (performance.now() - startedAt) / 1_000
-    // The length of a stream is the time for which its client listens.
-    if (seconds > LONGEST_SEC && String(res.getHeader('content-type')).startsWith('text/event-stream')) return
+    // The length of a stream is the time for which its client listens or looks.
+    if (seconds > LONGEST_SEC && /^(?:text\/event-stream|video\/)/.test(String(res.getHeader('content-type')))) return
     const route = routeOf(req) ?? 'other'
     const method = METHODS.has(req.method!) ? req.method! : 'other'
     histogram.observe({ route, method, status: `${Math.floor(res.statusCode / 100)}xx` }, seconds)

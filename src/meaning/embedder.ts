@@ -25,8 +25,10 @@ export function checkVectors(given: unknown, { texts, dimensions }: { texts: num
       throw new EmbedderUnavailable(
         `The text model sends vectors of ${numbers.length} numbers, not ${dimensions}. Set EMBED_DIMENSIONS.`,
       )
-    if (!numbers.every(Number.isFinite) || numbers.every((one) => one === 0))
+    const vector = Float32Array.from(numbers as number[])
+    const isDirection = vector.every(Number.isFinite) && vector.some((one) => one !== 0)
+    if (!isDirection || !numbers.every(Number.isFinite))
       throw new EmbedderUnavailable('The text model sends vectors without a direction.')
-    return Float32Array.from(numbers as number[])
+    return vector
   })
 }

@@ -249,7 +249,7 @@ export interface ReadAs {
 export const MOST_CLOSE = 24
 
 /** What a search by meaning has to say: there are frames close to the question, there are none, or it was not made. */
-export const MEANING_SAID = ['close', 'nothing close', 'unavailable', 'english only'] as const
+export const MEANING_SAID = ['close', 'nothing close', 'unavailable', 'not ready', 'english only'] as const
 export type MeaningSaid = (typeof MEANING_SAID)[number]
 
 /** The number of frames found without one filter, without all of them, or without the words. */

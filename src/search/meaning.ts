@@ -42,17 +42,17 @@ export type Meaning = ReturnType<typeof openMeaning>
 
 export function openMeaning({
   model,
-  close,
+  reads: { close, comparesIn },
   logger,
   patienceMs = PATIENCE_MS,
 }: {
   model: TextModel
-  close: ReadModelSearch['close']
+  reads: Pick<ReadModelSearch, 'close' | 'comparesIn'>
   logger: Logger
   patienceMs?: number
 }) {
-  const kept = new LRUCache<string, Promise<Float32Array>>({ max: 1_000 })
-  let waiting = 0
+  const kept = new LRUCache<string, Float32Array>({ max: 1_000 })
+  const coming = new Map<string, Promise<Float32Array>>()
   const ask = openBreaker({
     patienceMs,
     onLeft: (error) => logger.warn({ err: error }, 'the text model failed; words alone answer'),
@@ -61,28 +61,41 @@ export function openMeaning({
 
   /** Undefined: it did not come in time. A late one serves the next time. */
   async function vectorOf(text: string): Promise<Float32Array | undefined> {
-    let vector = kept.get(text)
-    if (!vector) {
-      if (waiting >= MOST_WAITING) return undefined
-      waiting++
-      vector = model
-        .embed([text], AbortSignal.timeout(LATE_MS))
-        .then(({ vectors }) => vectors[0]!)
-        .finally(() => waiting--)
-      kept.set(text, vector)
-      vector.catch(() => kept.delete(text))
+    const known = kept.get(text)
+    if (known || (!coming.has(text) && coming.size >= MOST_WAITING)) return known
+    return ask(() => {
+      const vector = coming.get(text) ?? make(text)
+      coming.set(text, vector)
+      return vector
+    })
+  }
+
+  async function make(text: string): Promise<Float32Array> {
+    try {
+      const { vectors } = await model.embed([text], AbortSignal.timeout(LATE_MS))
+      kept.set(text, vectors[0]!)
+      return vectors[0]!
+    } finally {
+      coming.delete(text)
     }
-    return ask(() => vector)
   }
 
   /** The nearest frames, the best first, and whether any stands out. */
   async function find(question: Question, filters: FrameFilters): Promise<{ said: MeaningSaid; hits: FrameHit[] }> {
     const text = textOf(question)
     if (model.isEnglishOnly && !isEnglish(text)) return { said: 'english only', hits: [] }
-    const vector = await vectorOf(text)
-    const hits = vector && (await close({ space: model.space, vector }, { question, filters, limit: MOST_CLOSE }))
-    if (!hits) return { said: 'unavailable', hits: [] }
-    return { said: hits[0] && hits[0].score >= STANDS_OUT ? 'close' : 'nothing close', hits }
+    try {
+      if (!(await comparesIn(model.space))) return { said: 'not ready', hits: [] }
+      const vector = await vectorOf(text)
+      if (!vector) return { said: 'unavailable', hits: [] }
+      const hits = await close({ space: model.space, vector }, { question, filters, limit: MOST_CLOSE })
+      if (!hits) return { said: 'not ready', hits: [] }
+      return { said: hits[0] && hits[0].score >= STANDS_OUT ? 'close' : 'nothing close', hits }
+    } catch (error) {
+      // The words have answered already.
+      logger.warn({ err: error }, 'search by meaning failed; words alone answer')
+      return { said: 'unavailable', hits: [] }
+    }
   }
 
   const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
@@ -119,11 +132,24 @@ export function openMeaning({
       if (!question || !isAsked || !isPlain(question)) return found
       const { said, hits } = await find(question, filters)
       const told = { ...found, readAs: { ...(found.readAs ?? NOT_READ), meaning: said } }
-      if (isAlone) return hits.length > 0 ? { ...told, frames: page > 1 ? [] : hits } : told
-      if (said !== 'close') return told
+      if (isAlone && hits.length > 0) {
+        const { partialMatches, loosened, full, ...counted } = told
+        return { ...counted, frames: page > 1 ? [] : hits.slice(0, pageSize) }
+      }
+      if (isAlone || said !== 'close') return told
       const held = new Set(found.frames.map(({ document }) => document.id))
-      const others = hits.filter(({ document, score }) => score >= FOLLOWS && !held.has(document.id))
-      return { ...told, close: others.slice(0, most) }
+      const { words, met } = told.readAs
+      // Of the set are those that meet as many words as the frames of the page; they stand on a later one.
+      const isOfSet = ({ missing = [] }: FrameHit) => met > 0 && words.length - missing.length >= met
+      const others = hits.filter((hit) => hit.score >= FOLLOWS && !held.has(hit.document.id) && !isOfSet(hit))
+      const added = new Set(others.slice(0, most).map(({ document }) => document.id))
+      return {
+        ...told,
+        close: others.slice(0, most),
+        ...(found.partialMatches && {
+          partialMatches: found.partialMatches.filter(({ document }) => !added.has(document.id)),
+        }),
+      }
     },
   }
 }
@@ -137,10 +163,16 @@ const NOT_READ: ReadAs = { words: [], without: [], ignored: [], let_go: [], met:
 const textOf = ({ text, wanted, excluded }: Question): string =>
   excluded.length > 0 ? wanted.map((one) => one.text).join(' ') : text.trim()
 
-/** Whether a question may be English: no other letters, and no more function words of another language. */
+/**
+ * Whether a question may be English: in Latin letters, and with fewer function words of another language. One such word
+ * among several may be English too, as in *price per seat*.
+ */
 function isEnglish(text: string): boolean {
   const words = tokenize(text).map(({ word }) => word)
-  if (/[^\p{ASCII}\p{P}\p{S}]/u.test(text)) return false
+  if (/(?!\p{Script=Latin})\p{L}/u.test(text)) return false
   const knownTo = ({ ignored }: typeof ENGLISH) => words.filter((word) => ignored.includes(word)).length
-  return OTHER_LANGUAGES.every((language) => knownTo(language) <= knownTo(ENGLISH))
+  return OTHER_LANGUAGES.every((language) => {
+    const foreign = knownTo(language)
+    return foreign <= knownTo(ENGLISH) || (foreign === 1 && words.length > 2)
+  })
 }

@@ -34,7 +34,7 @@ export function openLibrarySearch({
   model?: TextModel | undefined
 }): LibrarySearch {
   const reads = openReadModel(pool)
-  const meaning = model && openMeaning({ model, close: reads.close, logger })
+  const meaning = model && openMeaning({ model, reads, logger })
   if (!meili) return openSearch({ reads, count, meaning })
   const db = drizzle(pool)
   const { framesByIds } = reads

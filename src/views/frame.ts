@@ -53,7 +53,8 @@ export const ReadAs = z
       .optional()
       .describe(
         '`close`: some frames mean about what the question means. `nothing close`: none stands out. `unavailable`: ' +
-          'no vector came in time, so words alone answer. `english only`: the text model knows no other language.',
+          'no vector came in time, so words alone answer. `not ready`: the frames have no vectors of this text model ' +
+          'yet, or are more than 200,000. `english only`: the text model knows no other language.',
       ),
   })
   .meta({

@@ -15,7 +15,7 @@ export function connectRouter({ pages, viewerOf, limits, publicUrl, oauth, confi
   const skills = loadSkills()
   router.get('/connect', priced(limits), (req, res) => {
     const body = connectPage(publicUrl, { signIn: oauth !== undefined, isOpen: config.reads === 'open', skills })
-    return pages.sendFixed(req, res, { title: 'Connect an assistant', current: 'keys', modules: ['keys.js'], body })
+    return pages.sendFixed(req, res, { title: 'Connect an assistant', current: 'keys', modules: ['core.js'], body })
   })
   router.get('/connect/skills/:file', priced(limits), async (req, res) => {
     readPageParameters(req.originalUrl)

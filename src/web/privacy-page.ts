@@ -37,6 +37,7 @@ ${table(
 )}
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools return: the frames it asked
   for, and with your consent your saves and boards. Cookies: for your session and for the way back after a sign-in, none
-  of others. Play on a film’s page loads YouTube or Vimeo, who then see your network address.</p>
+  of others. Play on a film’s page may load YouTube or Vimeo, who then see your
+  network address.</p>
 <p>You see and end keys and apps on <a href="/keys">your keys page</a>, where you also delete your account. For a copy
   of everything that is kept about you, ask the operator of this service.</p>`

@@ -154,7 +154,7 @@ function wallPage(data: WallData): Html {
   const byMeaning = found.readAs?.meaning !== undefined
   const filters: FiltersData = { values, facets, total, frames, vocabulary, colors, byMeaning }
   const page = values.page ?? 1
-  const isByMeaning = values.sort === 'meaning' && found.readAs?.meaning !== 'unavailable'
+  const isByMeaning = values.sort === 'meaning' && found.frames[0]?.matched.meaning !== undefined
   const pages = isByMeaning ? 1 : Math.ceil(total / PAGE_SIZE)
   return html`<h1 class="visually-hidden">Wall</h1>
 <div class="wall-tools">

@@ -67,5 +67,7 @@ export function readingLine({ words, without, let_go }: ReadAs, exact: (q: strin
 /** What meaning does not add to the words. */
 export function meaningLine({ meaning }: ReadAs): Html | false {
   if (meaning === 'unavailable') return html`<p class="reading">Found by words alone: try again for meaning.</p>`
+  if (meaning === 'english only')
+    return html`<p class="reading">Found by words alone: the text model reads English.</p>`
   return meaning === 'nothing close' && html`<p class="reading">Nothing close in meaning.</p>`
 }

@@ -37,7 +37,10 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
       })
       return vectors
     } catch (error) {
-      if (error instanceof EmbedderUnavailable) await reserved?.release()
+      // What came late or was no vector may be charged: only a refusal, or no connection, surely is not.
+      const { cause } = error as Error
+      const isFree = error instanceof EmbedderUnavailable && cause instanceof Error && cause.name !== 'TimeoutError'
+      if (isFree) await reserved?.release()
       throw error
     }
   }

@@ -17,6 +17,9 @@ import { deepLink } from '../video/source/source.ts'
 import { consumerOf } from './embed-frames.ts'
 import type { FaultPoint } from './fault-point.ts'
 
+/** A rebuild that failed would most likely fail again at once. */
+const REST_AFTER_FAILURE_MS = 60 * 60_000
+
 export interface OpenProjection {
   consumer: Consumer
   /** Resolves when Meilisearch has what the read model has. */
@@ -50,9 +53,10 @@ export async function openProjection({
   const sink = config.meili && openMeiliSink(config.meili)
   const copying = sink && startCopying({ db, sink, logger })
   let rebuilding: Promise<void> | undefined
-  // Readers use the old read model meanwhile. A failed rebuild is tried again at the next comparison.
+  let restsUntil = 0
+  // Readers use the old read model meanwhile.
   const rebuildWhatIsOld = async () => {
-    if (rebuilding) return
+    if (rebuilding || Date.now() < restsUntil) return
     const isNext = space !== undefined && (await isSpaceReady(db, space, consumerOf(space)))
     if (!isNext && !(await hasOldWords(db))) return
     logger.info({ space }, 'search read model rebuild started: its words or its vectors are of another version')
@@ -65,6 +69,7 @@ export async function openProjection({
           await forgetConsumers(db, consumerOf(''), consumerOf(space))
         },
         (error: unknown) => {
+          restsUntil = Date.now() + REST_AFTER_FAILURE_MS
           if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
         },
       )

@@ -14,13 +14,21 @@ import { form, type Person, usePageVisitor } from './page-visitor.ts'
 const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
   search: [
     ...['searchLibrary', 'listFrames', 'getFilm', 'listSimilarFilms', 'listFilms', 'compareFilms', 'getVideoTimeline'],
-    ...['search_library', 'search_frames', 'browse_frames', 'describe_film', 'find_films'],
+    ...['browse_frames', 'describe_film', 'find_films'],
     ...['listShots', 'listVideoFrames', 'get_video_frames', 'listSavedFrames', 'list_saves', 'frame_pictures'],
     ...['getBoard', 'getSharedBoard', 'GET /saves', 'GET /boards/:id', 'GET /operator/techniques/:slug'],
   ],
   write: [
     ...['findSimilarFrames', 'findSequences', 'listEvents', 'listDeadEvents', 'getVideoBrief', 'film_brief'],
-    ...['find_similar_frames', 'find_sequences', 'save_frame', 'pin_frame', 'remove'],
+    ...[
+      'search_library',
+      'search_frames',
+      'find_similar_frames',
+      'find_sequences',
+      'save_frame',
+      'pin_frame',
+      'remove',
+    ],
     ...['edit_board', 'GET /operator', 'GET /operator/techniques'],
   ],
   heavy: [

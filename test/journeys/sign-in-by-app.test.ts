@@ -50,7 +50,7 @@ describe.skipIf(noChromium)('in a browser', () => {
 
     await page.goto(`${service.url}/connect`)
     await page.locator('summary', { hasText: 'claude.ai' }).click()
-    expect(await page.locator('pre[aria-label^="claude.ai"]').textContent()).toBe(service.mcp)
+    expect(await page.locator('#claude-ai').textContent()).toBe(service.mcp)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('link', { name: 'build-a-moodboard.zip' }).click(),

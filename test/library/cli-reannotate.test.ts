@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm'
 import { expect, test, vi } from 'vitest'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
+import { MEASURED } from '../../src/vision/measured/identity.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import { until } from '../support/until.ts'
 import { addVideo, frameRows, scriptedAnnotator, useCommands, values } from './support.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-const annotator = scriptedAnnotator('measured@3', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
+const annotator = scriptedAnnotator(MEASURED.version, () => ({
+  values: values({ subject: 'ui', caption: 'old words' }),
+}))
 const { service, run, withEnv } = useCommands(8, annotator)
 
 test('reannotate: a preview changes nothing, then the frames wait, and may be taken back', async () => {
@@ -16,7 +19,10 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   const id = await addVideo(service, 3)
   await service.drain()
   const nothing = await run('reannotate', '--video', id)
-  expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/is described by measured@3 already/) })
+  expect(nothing).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`is described by ${MEASURED.version} already`),
+  })
   // Described by yesterday's annotator.
   await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
   const before = await frameRows(service, id)
@@ -25,7 +31,13 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   expect(preview.stderr).toBe('')
   expect(preview).toMatchObject({
     code: 0,
-    json: { annotator: 'measured@3', frames: 3, videos: 1, sample: { frames: 2, calls: 0 }, estimate: { cost_usd: 0 } },
+    json: {
+      annotator: MEASURED.version,
+      frames: 3,
+      videos: 1,
+      sample: { frames: 2, calls: 0 },
+      estimate: { cost_usd: 0 },
+    },
   })
   // The measuring annotator knows more about these images than the script, and removes no caption.
   expect(preview.json.sample.changes.length).toBeGreaterThan(0)

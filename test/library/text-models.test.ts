@@ -19,7 +19,10 @@ function endpoint(answer: () => Response | Promise<Response>) {
       new Promise<never>((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal!.reason))),
     ])
   }
-  const model = openTextEndpoint({ ...config, apiKey: 'secret', price: 2 }, { fetch, timeoutMs: 300 })
+  const model = openTextEndpoint(
+    { ...config, apiKey: 'secret', price: 2, budgetPerDay: undefined },
+    { fetch, timeoutMs: 300 },
+  )
   return { model, asked }
 }
 

@@ -157,7 +157,10 @@ test('a worker that slept through its lease records nothing, and another sends a
     await sleeper.stores.db.$client.query(`update webhook_endpoints set lease_until = now() - interval '1 second'`)
     receiver.answer(status(204))
     sleeper.open()
-    await until(async () => (await sleeper.deliveries(id)).every(({ state }) => state === 'delivered'))
+    await until(async () => {
+      const states = (await sleeper.deliveries(id)).map(({ state }) => state)
+      return states.length === 2 && states.every((state) => state === 'delivered')
+    })
     for (const answer of open) answer()
     await sleeper.settle()
     const deliveries = await sleeper.deliveries(id)

@@ -110,7 +110,7 @@ export async function nameAccount(db: DbOrTx, { accountId, name: given }: { acco
   await db
     .update(accounts)
     .set({ name: name || null })
-    .where(eq(accounts.id, accountId))
+    .where(and(eq(accounts.id, accountId), isNotNull(accounts.email)))
 }
 
 /** Applies from the account's next request on. Repeating the plan changes nothing. @throws AppError not_found. */

@@ -179,7 +179,8 @@ async function presentPage(
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
   const found = await deps.search.frames(query)
-  const hasNext = found.frames.length === args.limit && asked.sort !== 'meaning'
+  const isByMeaning = found.frames[0]?.matched.meaning !== undefined
+  const hasNext = found.frames.length === args.limit && !isByMeaning
   const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const hasNoFull = found.full === 0 && found.frames.length > 0
@@ -257,7 +258,8 @@ function headingOf(
   next: string | null,
 ): string {
   const all = total ?? `more than ${MOST_COUNTED}`
-  const ofTotal = all === frames.length ? '' : ` of ${all}`
+  const isWhole = all === frames.length || frames[0]?.matched.meaning !== undefined
+  const ofTotal = isWhole ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
   const filled =
     partialMatches.length > 0

@@ -75,6 +75,10 @@ export interface CloseQuery {
   limit: number
 }
 
+/** Whether frames have vectors of this space, and are few enough to be compared one by one. */
+export const canCompare = (background: Background, space: string): boolean =>
+  background.space === space && background.frames <= MOST_SCANNED && background.sample.length >= 2
+
 /** The nearest frames, with scores against the background. Undefined: this space is not the one that is searched. */
 export async function findClose(
   reads: Snapshot,
@@ -82,7 +86,7 @@ export async function findClose(
   { space, vector }: Direction,
   { question, filters, limit }: CloseQuery,
 ): Promise<FrameHit[] | undefined> {
-  if (background.space !== space || background.frames > MOST_SCANNED || background.sample.length < 2) return undefined
+  if (!canCompare(background, space)) return undefined
   const fixed = fixedOf({ senses: [], excluded: question.excluded })
   const where = whereOf(filters, fixed === undefined ? undefined : tsquery(fixed))
   const bits = sql`('x' || ${toBits(vector)})::varbit`

@@ -20,7 +20,7 @@ import { Matcher, rounded } from '../text/match.ts'
 import type { Question } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
 import { nameKey } from '../text/tokens.ts'
-import { type CloseQuery, type Direction, findClose, openBackground } from './close.ts'
+import { type CloseQuery, canCompare, type Direction, findClose, openBackground } from './close.ts'
 import {
   documentsOf,
   findFrame,
@@ -68,6 +68,8 @@ export interface ReadModelSearch extends Omit<LibrarySearch, 'search' | 'frames'
   search(query: Read<GroupsQuery>, known?: KnownSenses): Promise<SearchGroups>
   frames(query: Read<FrameQuery>, known?: KnownSenses): Promise<FramePage>
   sequences(query: ReadSequences): Promise<SequencePage>
+  /** Whether frames can be compared with directions of a space. */
+  comparesIn(space: string): Promise<boolean>
   /** The frames nearest to a direction. Undefined where they cannot be compared with it. */
   close(direction: Direction, query: CloseQuery): Promise<FrameHit[] | undefined>
 }
@@ -96,6 +98,7 @@ export function openReadModel(
       const documents = await documentsOf(db, 'frames', ids)
       return ids.flatMap((id) => documents.get(id) ?? [])
     },
+    comparesIn: (space) => inSnapshot(pool, async (reads) => canCompare(await background(reads), space)),
     close: (direction, query) =>
       inSnapshot(pool, async (reads) => findClose(reads, await background(reads), direction, query)),
     similar: (id, query) => inSnapshot(pool, (reads) => findSimilar(reads, id, query)),

@@ -201,6 +201,8 @@ function hasAxis(words: readonly Word[]): boolean {
       if (line.length < 4 || along(line.at(-1)!) - along(line[0]!) < least) return false
       const stepsOf = (value: (word: Word) => number) => line.slice(1).map((word, n) => value(word) - value(line[n]!))
       const values = stepsOf(({ text }) => Number.parseFloat(text))
+      // Steps and cards are counted so, not measured.
+      if (sign > 0 && values[0] === 1 && Number.parseFloat(line[0]!.text) <= 1) return false
       return values[0]! * sign > 0 && isEven(values) && isEven(stepsOf(along))
     })
   return isAxis(right, middleY, -1, 0) || isAxis(({ x }) => x, middleY, -1, 0) || isAxis(bottom, middleX, 1, 0.3)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findDetail, findLines, inReadingOrder, type LineBox, looksAlike } from './find-lines.ts'
+import { cutOut, findDetail, findLines, inReadingOrder, type LineBox, looksAlike } from './find-lines.ts'
 import { splitWords } from './split-words.ts'
 
 /** A line whose letters stand where the digits of `places` say, as bars of ink on a bright ground; `.` is bare. */
@@ -77,17 +77,9 @@ test('all detail lies in its bounds, and a letter that changed is no longer alik
     ),
   ).toEqual({ left: 2, top: 0, right: 92, bottom: 60 })
   const box = { left: 30, top: 10, right: 40, bottom: 30 }
-  expect(
-    looksAlike(
-      picture([[33, 20]]),
-      picture([
-        [33, 20],
-        [60, 41],
-      ]),
-      box,
-    ),
-  ).toBe(true)
-  expect(looksAlike(picture([[33, 20]]), picture([[34, 20]]), box)).toBe(false)
+  const inBox = (...points: [number, number][]) => cutOut(picture(points), box)
+  expect(looksAlike(inBox([33, 20]), inBox([33, 20], [60, 41]))).toBe(true)
+  expect(looksAlike(inBox([33, 20]), inBox([34, 20]))).toBe(false)
 })
 
 test('lines are read by panels, and rows from the left to the right', () => {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { InferenceSession } from 'onnxruntime-web'
 import sharp, { type Region } from 'sharp'
-import { findDetail, findLines, inReadingOrder, joinRows, type LineBox, looksAlike } from './find-lines.ts'
+import { cutOut, findDetail, findLines, inReadingOrder, joinRows, type LineBox, looksAlike } from './find-lines.ts'
 import { nameOfModel } from './identity.ts'
 import type { Raster } from './picture.ts'
 import { type Letter, type Part, type Strip, splitWords, UNSPACED } from './split-words.ts'
@@ -110,25 +110,28 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     return best
   }
 
-  let last: { raster: Raster; lines: Line[] } | undefined
+  let last: { width: number; height: number; lines: Line[] } | undefined
 
   return {
     /** A line that stands in the picture before, too, is not read again. */
     async read(raster: Raster): Promise<Reading> {
       const start = performance.now()
-      const before = last?.raster.width === raster.width && last.raster.height === raster.height ? last : undefined
+      const { width, height } = raster
+      const before = last?.width === width && last.height === height ? last.lines : []
       const lines: Line[] = []
       for (const box of await detect(raster)) {
         if (performance.now() - start > timeoutMs) return { unread: 'it took too long' }
-        const same = before?.lines.find((line) => isNear(line.box, box) && looksAlike(before.raster, raster, line.box))
+        const same = before.find((line) => isNear(line.box, box) && looksAlike(line.seen, cutOut(raster, line.around)))
         if (same) lines.push(same)
         else {
           const strip = await cutStrip(raster, box)
           const parts = splitWords(await recognise(strip), strip)
-          lines.push({ box, words: keepWords(parts).map((part) => toWord(part, { raster, strip, box })) })
+          const words = keepWords(parts).map((part) => toWord(part, { raster, strip, box }))
+          const around = grown(box, raster)
+          lines.push({ box, words, around, seen: cutOut(raster, around) })
         }
       }
-      last = { raster, lines }
+      last = { width, height, lines: lines.filter(({ words }) => words.length > 0) }
       const ordered = inReadingOrder(lines)
       const words = ordered.flatMap((one, line) => one.words.map((word) => ({ ...word, line })))
       return { words: withoutIcons(words), lines: ordered.length }
@@ -139,10 +142,20 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
 interface Line {
   box: LineBox
   words: Omit<Word, 'line'>[]
+  /** Its box with what a box near to it may hold more, and the pixels there when it was read. */
+  around: LineBox
+  seen: Uint8Array
 }
 
 const isNear = (a: LineBox, b: LineBox) =>
   (['left', 'top', 'right', 'bottom'] as const).every((side) => Math.abs(a[side] - b[side]) <= NEAR)
+
+const grown = ({ left, top, right, bottom }: LineBox, { width, height }: Raster): LineBox => ({
+  left: Math.max(0, left - NEAR),
+  top: Math.max(0, top - NEAR),
+  right: Math.min(width, right + NEAR),
+  bottom: Math.min(height, bottom + NEAR),
+})
 
 const toRegion = ({ left, top, right, bottom }: LineBox): Region => ({
   left,

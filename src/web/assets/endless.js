@@ -38,13 +38,17 @@ export function reset(at) {
   loading.clear()
   byId('wall')?.setAttribute('data-endless', '')
   for (const sheet of sheets()) take(sheet)
-  if (at && byId(at.id)) {
-    restore(at)
+  const card = at && byId(at.id)
+  if (card) restore(at)
+  if (card && card.getBoundingClientRect().top !== at.top) {
+    // The frames above it are of the page before: without them there is no room to scroll to it.
     const mine = round
-    // Where the frames above it are of the page before, there is no room for them yet.
-    if (byId(at.id)?.getBoundingClientRect().top !== at.top) void extend(-1).then(() => mine === round && restore(at))
-  }
-  note()
+    void extend(-1).then(() => {
+      if (mine !== round) return
+      restore(at)
+      note()
+    })
+  } else note()
   fillNear()
 }
 

@@ -61,8 +61,13 @@ function playFile(file, second) {
   if (!video) {
     video = document.createElement('video')
     video.controls = true
+    video.ariaLabel = 'Player'
     video.src = file
-    video.addEventListener('error', () => toast('This browser cannot play this file.'))
+    video.addEventListener('error', ({ target }) => {
+      // The next click tries again.
+      if (target instanceof Element) target.remove()
+      toast('The file does not load, or this browser cannot play it.')
+    })
     video.addEventListener('timeupdate', ({ target }) => show(/** @type {HTMLVideoElement} */ (target).currentTime))
     player?.replaceChildren(video)
   }
