@@ -42,16 +42,16 @@ const CEILINGS = {
   'src/timeline': 561,
   'src/video': 5_076,
   'src/views': 2_101,
-  'src/vision': 4_226,
+  'src/vision': 4_231,
   'src/web': 7_224,
   'src/webhooks': 1_451,
   'src/workers': 1_488,
-  'TypeScript of src': 58_565,
-  'text of src': 65_895,
-  tests: 41_972,
+  'TypeScript of src': 58_570,
+  'text of src': 65_909,
+  tests: 41_978,
   bench: 6_773,
   'words of docs': 21_109,
-  'words of decisions': 6_004,
+  'words of decisions': 6_000,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {

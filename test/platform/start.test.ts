@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 }, () => {
+describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 }, () => {
   let firstFrames: Frame[]
 
   test('an empty folder becomes a service with samples, an operator and a wall, also after a Ctrl-C', async () => {

@@ -1,4 +1,4 @@
-const LIMIT_MS = 500_000
+const LIMIT_MS = 1_000_000
 
 /** Waits for something the service does by itself, looking every 20 ms. The limit only ends what hangs. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {

@@ -8,9 +8,11 @@ export interface LineBox {
   bottom: number
 }
 
-/** Neighbouring pixels of detail differ by more, and pixels of another letter, also a faint one. */
+/** Neighbouring pixels of detail differ by more. */
 const DETAIL = 8
-const CHANGED = 16
+/** Pixels of another letter differ by more than this share of the contrast of a line, and at most by so much. */
+const CHANGED_SHARE = 0.25
+const CHANGED = 40
 
 /** The bounds of all detail of a picture, with some ground around it. Null where it is flat. */
 export function findDetail({ data, width, height }: Raster, around: number): LineBox | null {
@@ -39,9 +41,12 @@ export function cutOut({ data, width }: Raster, { left, top, right, bottom }: Li
   return Buffer.concat(Array.from({ length: bottom - top }, (_, n) => rowOf(top + n)))
 }
 
-/** Whether two pieces of one size show the same. */
-export const looksAlike = (one: Uint8Array, other: Uint8Array): boolean =>
-  one.every((value, at) => Math.abs(value - other[at]!) <= CHANGED)
+/** Whether two pieces of one size show the same, also where their letters are faint. */
+export function looksAlike(one: Uint8Array, other: Uint8Array): boolean {
+  const contrast = one.reduce((max, value) => Math.max(max, value)) - one.reduce((min, value) => Math.min(min, value))
+  const changed = Math.min(CHANGED, contrast * CHANGED_SHARE)
+  return one.every((value, at) => Math.abs(value - other[at]!) <= changed)
+}
 
 /** What the detector was trained with: a pixel is text from the first on, a line from the mean of the second on. */
 const TEXT = 0.2

@@ -80,6 +80,8 @@ test('all detail lies in its bounds, and a letter that changed is no longer alik
   const inBox = (...points: [number, number][]) => cutOut(picture(points), box)
   expect(looksAlike(inBox([33, 20]), inBox([33, 20], [60, 41]))).toBe(true)
   expect(looksAlike(inBox([33, 20]), inBox([34, 20]))).toBe(false)
+  const faint = (...marks: number[]) => Uint8Array.from({ length: 60 }, (_, n) => (marks.includes(n) ? 85 : 51))
+  expect([looksAlike(faint(9), faint(9)), looksAlike(faint(9), faint(9, 30))]).toEqual([true, false])
 })
 
 test('lines are read by panels, and rows from the left to the right', () => {

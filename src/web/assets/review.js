@@ -6,9 +6,15 @@ const review = () => byId('review')
 const form = () => /** @type {HTMLFormElement | null} */ (document.querySelector('form[data-review]'))
 const rows = () => [.../** @type {NodeListOf<HTMLFieldSetElement>} */ (document.querySelectorAll('[data-choices]'))]
 
-/** The row that the numbers choose in: the one with the focus, else the first that is open. */
-let current = 0
 const open = () => rows().filter((row) => !row.disabled)
+/** The first row without a value, else the first. */
+const first = () =>
+  Math.max(
+    0,
+    open().findIndex((row) => !row.querySelector(':checked')),
+  )
+/** The row that the numbers choose in: the one with the focus, else the first that is open. */
+let current = first()
 
 function mark() {
   for (const [n, row] of open().entries()) row.classList.toggle('current', n === current)
@@ -24,7 +30,7 @@ function preload() {
 async function show(url) {
   swap(await loadPage(url), 'review')
   history.pushState(null, '', url)
-  current = 0
+  current = first()
   mark()
   preload()
   review()?.scrollIntoView({ block: 'nearest' })
