@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { startConsumer } from '../src/events/consume.ts'
 import type { Embedder } from '../src/meaning/embedder.ts'
@@ -40,7 +41,7 @@ export const about: About = {
 
 export async function run(args: string[]): Promise<object | undefined> {
   const { texts, frames } = optionsOf(args, { texts: 2_000, frames: 100_000 })
-  await using model = openEmbedder({ source: 'embedded', model: 'use-lite-en', dimensions: 512, price: undefined })
+  await using model = openEmbedder(parseConfig({ EMBED: 'embedded' }).embed!)
   const judged = await judge(model)
   const recall = texts > 0 ? await measureRecall(model, texts) : {}
   const cost = frames > 0 ? await measureCost(model, frames) : {}

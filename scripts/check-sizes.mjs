@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_346,
+  'src/.': 1_349,
   'src/api': 3_037,
   'src/backup': 894,
   'src/cli': 4_097,
@@ -30,7 +30,7 @@ const CEILINGS = {
   'src/library': 6_720,
   'src/local': 492,
   'src/meaning': 161,
-  'src/mcp': 4_235,
+  'src/mcp': 4_233,
   'src/media': 593,
   'src/oauth': 543,
   'src/outbound': 200,
@@ -46,11 +46,11 @@ const CEILINGS = {
   'src/web': 7_224,
   'src/webhooks': 1_451,
   'src/workers': 1_488,
-  'TypeScript of src': 58_570,
-  'text of src': 65_909,
+  'TypeScript of src': 58_571,
+  'text of src': 65_910,
   tests: 41_978,
-  bench: 6_773,
-  'words of docs': 21_109,
+  bench: 6_774,
+  'words of docs': 21_127,
   'words of decisions': 6_000,
 }
 

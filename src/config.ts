@@ -265,7 +265,10 @@ function embedOf(e: z.infer<typeof Env>) {
   const name = e.EMBED ?? (e.EMBED_BASE_URL ? 'this endpoint' : 'embedded')
   if (name === 'off') return undefined
   if (name === 'embedded')
-    return { source: 'embedded', model: 'use-lite-en', dimensions: 512, price: undefined } as const
+    return {
+      ...({ source: 'embedded', model: 'use-lite-en', dimensions: 512 } as const),
+      ...{ price: undefined, budgetPerDay: undefined },
+    }
   const text = TEXT_MODELS[name]
   if (text?.needsKey && !e.EMBED_API_KEY)
     throw new ConfigError(`EMBED_API_KEY: set it too, because ${name} needs a key`)

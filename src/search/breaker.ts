@@ -37,7 +37,7 @@ export function openBreaker({ patienceMs, now = () => performance.now(), onLeft,
       const answer = await inTime(
         question(),
         patienceMs,
-        () => new Late(`The search engine did not answer within ${Math.round(patienceMs)} ms.`),
+        () => new Late(`No answer came within ${Math.round(patienceMs)} ms.`),
       )
       late *= FADING
       if (isTrial) {

@@ -97,7 +97,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const projection = roles.includes('events') ? await openProjection({ ...deps, space }) : undefined
   const following = { db, url: databaseUrl, logger, pollMs: options.pollMs }
   const webhooks = projection && openWebhooks({ ...following, config, faultPoint: tellStep })
-  const budgetPerDay = config.embed?.source === 'endpoint' ? config.embed.budgetPerDay : undefined
+  const budgetPerDay = config.embed?.budgetPerDay
   const consumers = [
     ...(projection ? [dispatchConsumer(deps), projection.consumer] : []),
     ...(embedder ? [embeddingConsumer({ db, embedder, budgetPerDay })] : []),

@@ -179,8 +179,7 @@ async function presentPage(
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
   const found = await deps.search.frames(query)
-  const isByMeaning = found.frames[0]?.matched.meaning !== undefined
-  const hasNext = found.frames.length === args.limit && !isByMeaning
+  const hasNext = found.frames.length === args.limit && !isByMeaning(found)
   const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const hasNoFull = found.full === 0 && found.frames.length > 0
@@ -252,13 +251,12 @@ export function readingLines(
   ]
 }
 
-function headingOf(
-  { frames, partialMatches = [], close = [], total }: FramePage,
-  page: number,
-  next: string | null,
-): string {
+const isByMeaning = ({ frames }: FramePage) => frames[0]?.matched.meaning !== undefined
+
+function headingOf(found: FramePage, page: number, next: string | null): string {
+  const { frames, partialMatches = [], close = [], total } = found
   const all = total ?? `more than ${MOST_COUNTED}`
-  const isWhole = all === frames.length || frames[0]?.matched.meaning !== undefined
+  const isWhole = all === frames.length || isByMeaning(found)
   const ofTotal = isWhole ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
   const filled =
