@@ -12,10 +12,10 @@ import { plainName } from './parameters.ts'
 
 const BOUND = /^\w+:-?\d+(\.\d+)?$/
 
-/** `shot_median_sec:1.5` */
+/** `shot_median_sec:2` */
 export const boundSchema = z
   .string()
-  .regex(BOUND, 'must be a measure and a number, such as shot_median_sec:1.5')
+  .regex(BOUND, 'must be a measure and a number, such as shot_median_sec:2')
   .transform((value) => {
     const [name, number] = value.split(':') as [string, string]
     return { name, value: Number(number) }
@@ -40,7 +40,7 @@ export const filmParameters = {
   },
   order: { schema: z.enum(['desc', 'asc']), fallback: 'desc', description: 'The greatest first, or the least.' },
   min: boundParameter('least', 'shots:10'),
-  max: boundParameter('most', 'shot_median_sec:1.5'),
+  max: boundParameter('most', 'shot_median_sec:2'),
   author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
 } as const satisfies Parameters
