@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_349,
+  'src/.': 1_354,
   'src/api': 3_037,
   'src/backup': 894,
   'src/cli': 4_097,
@@ -37,7 +37,7 @@ const CEILINGS = {
   'src/processes': 180,
   'src/projections': 1_357,
   'src/queue': 604,
-  'src/search': 5_870,
+  'src/search': 5_890,
   'src/server': 547,
   'src/timeline': 561,
   'src/video': 5_076,
@@ -46,11 +46,11 @@ const CEILINGS = {
   'src/web': 7_224,
   'src/webhooks': 1_451,
   'src/workers': 1_488,
-  'TypeScript of src': 58_571,
-  'text of src': 65_910,
-  tests: 41_978,
+  'TypeScript of src': 58_596,
+  'text of src': 65_935,
+  tests: 42_011,
   bench: 6_774,
-  'words of docs': 21_127,
+  'words of docs': 21_136,
   'words of decisions': 6_000,
 }
 

@@ -18,6 +18,7 @@ const redisUrl = z.string().regex(/^rediss?:\/\//, 'must begin with redis:// or 
 const httpUrl = z
   .string()
   .regex(/^https?:\/\/[^/]/, 'must begin with http:// or https://')
+  .regex(/^[^/]*\/\/[^/@]+(?:\/|$)/, 'must not hold a name and a password')
   .transform((value) => value.replace(/\/+$/, ''))
 
 const secretsKeys = z
@@ -66,6 +67,7 @@ const TEXT_MODELS: Record<string, { baseUrl: string; model: string; dimensions: 
   openai: { ...HOSTED, baseUrl: 'https://api.openai.com/v1', model: 'text-embedding-3-small', dimensions: 1_536 },
   gemini: { ...HOSTED, baseUrl: VISION_SERVERS.gemini.baseUrl, model: 'gemini-embedding-001', dimensions: 3_072 },
 }
+const EMBED_OF_OTHERS = ['EMBED_BASE_URL', 'EMBED_MODEL', 'EMBED_DIMENSIONS', 'EMBED_API_KEY', 'EMBED_PRICE'] as const
 const EMBED_NAMES = ['embedded', 'off', ...Object.keys(TEXT_MODELS)]
 
 const Env = z.object({
@@ -264,11 +266,14 @@ function visionOf(e: z.infer<typeof Env>) {
 function embedOf(e: z.infer<typeof Env>) {
   const name = e.EMBED ?? (e.EMBED_BASE_URL ? 'this endpoint' : 'embedded')
   if (name === 'off') return undefined
-  if (name === 'embedded')
+  if (name === 'embedded') {
+    const ignored = EMBED_OF_OTHERS.find((one) => e[one] !== undefined)
+    if (ignored) throw new ConfigError(`${ignored}: set EMBED, or EMBED_BASE_URL, too: the embedded model takes none`)
     return {
       ...({ source: 'embedded', model: 'use-lite-en', dimensions: 512 } as const),
       ...{ price: undefined, budgetPerDay: undefined },
     }
+  }
   const text = TEXT_MODELS[name]
   if (text?.needsKey && !e.EMBED_API_KEY)
     throw new ConfigError(`EMBED_API_KEY: set it too, because ${name} needs a key`)

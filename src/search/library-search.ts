@@ -266,7 +266,7 @@ export interface FramePage {
   engine: EngineName
   frames: FrameHit[]
   /** Frames outside the set that meet the most words; only of a query with `fill`. */
-  partialMatches?: FrameHit[]
+  partialMatches?: FrameHit[] | undefined
   /** Frames outside the set that mean what the question means; only of a query with `close`. */
   close?: FrameHit[]
   /** Only of a query with `loosen` that finds nothing. */
@@ -329,9 +329,9 @@ export interface SequencePage {
 
 export interface LibrarySearch {
   /**
-   * Of the read model, and of its replica. It changes whenever a result of either engine may change, and with nothing
-   * else: what one engine answered stays right while the other one answers. Cheap, because ETags are made from it. Save
-   * counts enter in batches.
+   * Of the read model, its replica and the text model. It changes whenever a result of either engine may change, and
+   * with nothing else: what one engine answered stays right while the other one answers. Cheap, because ETags are made
+   * from it. Save counts enter in batches.
    */
   version(): Promise<string>
   search(query: GroupsQuery): Promise<SearchGroups>

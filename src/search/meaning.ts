@@ -12,6 +12,7 @@ import {
   type ReadAs,
   type SearchGroups,
 } from './library-search.ts'
+import { isSamePicture } from './likeness.ts'
 import type { ReadModelSearch } from './postgres/search.ts'
 import type { Read } from './query.ts'
 import type { Question } from './text/question.ts'
@@ -98,9 +99,8 @@ export function openMeaning({
     }
   }
 
-  const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
-
   return {
+    space: model.space,
     /**
      * A short list of a search: frames with every word, then by turns those with some of the words and those that are
      * close in meaning.
@@ -127,6 +127,7 @@ export function openMeaning({
     async add(query: Read<FrameQuery>, found: FramePage): Promise<FramePage> {
       const { question, page, pageSize, close: most = 0, filters, sort } = query
       const isAlone = sort === 'meaning'
+      const vary = query.variety ? withoutSame : (list: FrameHit[]) => list
       const isFull = found.readAs?.let_go.length === 0 && found.frames.length >= pageSize
       const isAsked = isAlone || (page === 1 && most > 0 && !isFull)
       if (!question || !isAsked || !isPlain(question)) return found
@@ -134,30 +135,41 @@ export function openMeaning({
       const told = { ...found, readAs: { ...(found.readAs ?? NOT_READ), meaning: said } }
       if (isAlone && hits.length > 0) {
         const { partialMatches, loosened, full, ...counted } = told
-        return { ...counted, frames: page > 1 ? [] : hits.slice(0, pageSize) }
+        return { ...counted, frames: page > 1 ? [] : vary(hits, []).slice(0, pageSize) }
       }
       if (isAlone || said !== 'close') return told
       const held = new Set(found.frames.map(({ document }) => document.id))
       const { words, met } = told.readAs
       // Of the set are those that meet as many words as the frames of the page; they stand on a later one.
       const isOfSet = ({ missing = [] }: FrameHit) => met > 0 && words.length - missing.length >= met
-      const others = hits.filter((hit) => hit.score >= FOLLOWS && !held.has(hit.document.id) && !isOfSet(hit))
+      const isOther = (hit: FrameHit) => hit.score >= FOLLOWS && !held.has(hit.document.id) && !isOfSet(hit)
+      const others = vary(hits.filter(isOther), found.frames)
       const added = new Set(others.slice(0, most).map(({ document }) => document.id))
       return {
         ...told,
         close: others.slice(0, most),
-        ...(found.partialMatches && {
-          partialMatches: found.partialMatches.filter(({ document }) => !added.has(document.id)),
-        }),
+        partialMatches: found.partialMatches?.filter(({ document }) => !added.has(document.id)),
       }
     },
   }
 }
 
+const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
+
 export const isOff = () => invalid('sort', 'sort: search by meaning is off here. Operators set EMBED to switch it on.')
 
 /** Of a question none of whose words the library may have. */
 const NOT_READ: ReadAs = { words: [], without: [], ignored: [], let_go: [], met: 0 }
+
+/** Without frames that show the picture of one before them. */
+function withoutSame(hits: readonly FrameHit[], before: readonly FrameHit[]): FrameHit[] {
+  const kept = [...before]
+  return hits.filter((hit) => {
+    const isNew = !kept.some(({ document }) => isSamePicture(document, hit.document))
+    if (isNew) kept.push(hit)
+    return isNew
+  })
+}
 
 /** Without what is left out. */
 const textOf = ({ text, wanted, excluded }: Question): string =>

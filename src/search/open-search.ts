@@ -3,14 +3,14 @@ import type pg from 'pg'
 import type { Logger } from '../logger.ts'
 import type { Asker } from '../vocabulary.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
-import type { FrameFilters, FramePage, FrameQuery, GroupsQuery, LibrarySearch } from './library-search.ts'
+import type { FrameFilters, FramePage, GroupsQuery, LibrarySearch } from './library-search.ts'
 import { isOff, type Meaning, openMeaning, type TextModel } from './meaning.ts'
 import { replicaState } from './meilisearch/client.ts'
 import { searchOnlyKey } from './meilisearch/request.ts'
 import { isPlain, isSayable, type MeiliSearch, openMeiliSearch } from './meilisearch/search.ts'
 import { openReadModel, type ReadModelSearch } from './postgres/search.ts'
 import { type KnownSenses, SCOPES } from './postgres/words.ts'
-import { BEST, type Read, refuseDepth, withCurrentSlugs } from './query.ts'
+import { BEST, type Read, refuseDepth, type WordsQuery, withCurrentSlugs } from './query.ts'
 import { openVocabulary } from './text/named-words.ts'
 import { readQuestion } from './text/question.ts'
 
@@ -81,14 +81,14 @@ export function openSearch({
 
   /** The words of a question that the replica may be asked. It says full matches by relevance only. */
   async function sensesFor(
-    { question, sort, engine }: Pick<Read<FrameQuery>, 'question' | 'sort' | 'engine'>,
+    { question, sort, engine }: Pick<WordsQuery, 'question' | 'sort' | 'engine'>,
     scopes: typeof SCOPES | ['frames'],
   ): Promise<KnownSenses | undefined> {
     if (!replica || !question || sort !== 'relevance' || engine === 'postgres' || !isPlain(question)) return undefined
     return reads.senses(question, scopes)
   }
 
-  async function frames(query: Read<FrameQuery>, known: KnownSenses | undefined): Promise<FramePage> {
+  async function frames(query: WordsQuery, known: KnownSenses | undefined): Promise<FramePage> {
     const { question, page, fill = 0 } = query
     const senses = known?.in('frames')
     if (!replica || !question || !senses || !isSayable(question, senses)) return reads.frames(query, known)
@@ -102,7 +102,7 @@ export function openSearch({
   }
 
   /** A page in a stored order, which the read model pages through faster and to any depth, with its counts. */
-  async function countedPage(query: Read<FrameQuery>, counting: MeiliSearch): Promise<FramePage> {
+  async function countedPage(query: WordsQuery, counting: MeiliSearch): Promise<FramePage> {
     let begun: Promise<FramePage> | undefined
     const counts = await ask(() => {
       begun = reads.frames({ ...query, facets: false })
@@ -127,7 +127,8 @@ export function openSearch({
 
   return {
     ...reads,
-    version: async () => (replica ? `${await reads.version()}.${await replica.version()}` : reads.version()),
+    version: async () =>
+      [await reads.version(), await replica?.version(), meaning?.space].filter((part) => part !== undefined).join('.'),
 
     async search({ q, asker, ...query }) {
       const question = await read(q)
@@ -143,14 +144,16 @@ export function openSearch({
     async frames({ q, asker, ...given }) {
       refuseDepth({ q, ...given })
       if (given.sort === 'meaning' && !meaning) throw isOff()
-      const query = { ...(await withSlugs(given)), question: await read(q) }
+      const asked = { ...(await withSlugs(given)), question: await read(q) }
+      // What meaning orders alone is a set of words all the same.
+      const query: WordsQuery = { ...asked, sort: given.sort === 'meaning' ? 'relevance' : given.sort }
       const found =
         replica && !query.question && query.facets
           ? await countedPage(query, replica)
           : await frames(query, await sensesFor(query, ['frames']))
       const filtered = Object.values(given.filters).some((values) => values?.length)
       if (asker && q !== '' && given.page === 1) count?.(asker, { q, answer: answerOf(found.frames), filtered })
-      return meaning?.add(query, found) ?? found
+      return meaning?.add(asked, found) ?? found
     },
 
     similar: async (id, query) => reads.similar(id, await withSlugs(query)),

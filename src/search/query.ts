@@ -7,6 +7,11 @@ import type { Question } from './text/question.ts'
 /** A query whose words were read: what the engines take. */
 export type Read<Q extends { q: string }> = Omit<Q, 'q' | 'asker'> & { question: Question | undefined }
 
+/** By its words alone: what the engines of words take. */
+export interface WordsQuery extends Read<FrameQuery> {
+  sort: Exclude<FrameQuery['sort'], 'meaning'>
+}
+
 /** Matches that `relevance` and `variety` page through. `newest` and `strength` have no such limit. */
 export const MAX_RELEVANCE_DEPTH = 20_000
 
@@ -15,10 +20,10 @@ export const MAX_FACET_VALUES = 1_000
 
 /** @throws AppError invalid_request for a page past the depth of an order that is not stored. */
 export function refuseDepth(query: FrameQuery): void {
-  const isRanked = query.sort === 'relevance' && query.q.trim() !== ''
+  const isRanked = (query.sort === 'relevance' || query.sort === 'meaning') && query.q.trim() !== ''
   if (!isRanked && !query.variety) return
   if ((query.page - 1) * query.pageSize < MAX_RELEVANCE_DEPTH) return
-  const what = query.variety ? 'variety=on' : 'sort=relevance'
+  const what = query.variety ? 'variety=on' : `sort=${query.sort}`
   throw invalid(
     'page',
     `${what} goes ${MAX_RELEVANCE_DEPTH} matches deep; use sort=newest without variety to read every page.`,

@@ -54,7 +54,7 @@ export const ReadAs = z
       .describe(
         '`close`: some frames mean about what the question means. `nothing close`: none stands out. `unavailable`: ' +
           'no vector came in time, so words alone answer. `not ready`: the frames have no vectors of this text model ' +
-          'yet, or are more than 200,000. `english only`: the text model knows no other language.',
+          'yet, or are fewer than 25 or more than 200,000. `english only`: the text model knows no other language.',
       ),
   })
   .meta({

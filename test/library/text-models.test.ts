@@ -76,6 +76,10 @@ test('settings name a model and its length, or say what is missing', () => {
   expect(() => parseConfig({ EMBED: 'ollama', EMBED_MODEL: 'other' })).toThrow(/EMBED_DIMENSIONS/)
   expect(() => parseConfig({ EMBED: 'openai' })).toThrow(/EMBED_API_KEY/)
   expect(() => parseConfig({ EMBED_BASE_URL: 'http://text.test' })).toThrow(/EMBED_MODEL/)
+  expect(() => parseConfig({ EMBED_MODEL: 'other' })).toThrow(/^EMBED_MODEL: set EMBED, or EMBED_BASE_URL, too/)
+  expect(() => parseConfig({ EMBED: 'embedded', EMBED_BASE_URL: 'http://text.test' })).toThrow(/^EMBED_BASE_URL/)
+  const secret = { EMBED_BASE_URL: 'http://me:secret@text.test', EMBED_MODEL: 'm', EMBED_DIMENSIONS: '64' }
+  expect(() => parseConfig(secret)).toThrow(/^EMBED_BASE_URL: must not hold a name and a password$/)
   const budget = { VISION_PRICE_IN: '1', VISION_PRICE_OUT: '1', VISION_BUDGET_DAY: '1' }
   expect(() => parseConfig({ EMBED: 'ollama', ...budget })).toThrow(/EMBED_PRICE/)
 })

@@ -14,7 +14,7 @@ let service: Service
 let ids: string[]
 const embedder = fakeEmbedder()
 beforeAll(async () => {
-  service = await openService({ workerOptions: { embedder, reconcileMs: 100 } })
+  service = await openService({ workerOptions: { embedder, reconcileMs: 100 }, overrides: { embedder } })
   const list = ['A kettle boils', 'A puppy runs', 'A spacecraft lifts off', null].map((caption) => ({ caption }))
   ;({ frameIds: ids } = await seedVideo(service.stores.db, { frames: list }))
   await seedVideo(service.stores.db, { ready: false, frames: [{ caption: 'Nobody may see this yet' }] })
@@ -71,6 +71,8 @@ test('a new model fills a space of its own, which is searched once it is full', 
     sql`select length(bits) as n from library_search.frames where bits is not null`,
   )
   expect(bits.rows).toEqual([{ n: 128 }, { n: 128 }, { n: 128 }])
+  // Of three frames none can stand out, so that nothing is said of what they mean.
+  expect((await service.get('/api/frames?q=animal&facets=1')).json.read_as.meaning).toBe('not ready')
 })
 
 test('vectors go with their frames', async () => {

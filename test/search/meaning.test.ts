@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openApi } from '../../src/server/main.ts'
 import { fakeEmbedder } from '../support/fake-embedder.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -14,11 +15,18 @@ const CAPTIONS = {
   dog: 'A puppy on wet grass',
   bakery: 'Loaves leave the oven',
   lock: 'A padlock snaps shut',
+  pad: 'A spacecraft on its pad',
+  lift: 'A spacecraft lifts off',
 }
+/** These show the same picture. */
+const SAME = { phash: '0f0f0f0f0f0f0f0f', luma: 90 }
 beforeAll(async () => {
   service = await openService({ workerOptions: { embedder: model, reconcileMs: 100 }, overrides: { embedder: model } })
   const others = Array.from({ length: 40 }, (_, n) => ({ caption: `Wall number ${n} of painted boards` }))
-  const frames = [...Object.values(CAPTIONS).map((caption) => ({ caption, subject: 'b-roll' as const })), ...others]
+  const meant = Object.values(CAPTIONS).map((caption) => {
+    return { caption, subject: 'b-roll' as const, ...(caption.includes('spacecraft') && SAME) }
+  })
+  const frames = [...meant, ...others]
   const { frameIds } = await seedVideo(service.stores.db, { frames })
   ids = Object.fromEntries(Object.keys(CAPTIONS).map((key, n) => [key, frameIds[n]!]))
   await service.drain()
@@ -53,6 +61,13 @@ describe('a question without a word of the library', () => {
   test('passes the filters', async () => {
     expect((await get('/api/frames?q=animal&facets=1&subject=ui')).close).toBeUndefined()
     expect(idsOf((await get('/api/frames?q=animal&facets=1&subject=b-roll')).close)).toEqual([ids.dog])
+  })
+
+  test('shows no picture twice where variety is asked for', async () => {
+    expect(idsOf((await get('/api/frames?q=astronaut&facets=1')).close)?.sort()).toEqual([ids.pad, ids.lift].sort())
+    expect((await get('/api/frames?q=astronaut&facets=1&variety=on')).close).toHaveLength(1)
+    const alone = await get('/api/frames?q=astronaut&sort=meaning&variety=on')
+    expect(idsOf(alone.frames)!.filter((id) => [ids.pad, ids.lift].includes(id))).toHaveLength(1)
   })
 
   test('stands in the search of everything, on the wall and in the tools', async () => {
@@ -115,9 +130,21 @@ test('without a vector words answer, and nobody keeps that', async () => {
   await until(async () => (await get(path)).read_as.meaning === 'close')
 })
 
-test('where it is off, sort=meaning says so and nothing else changes', async () => {
-  await using off = await openService({ worker: false })
-  const { status, json } = await off.get('/api/frames?q=tea&sort=meaning')
-  expect([status, json.message]).toEqual([400, expect.stringContaining('EMBED')])
-  expect((await off.get('/api/frames?q=tea&facets=1')).json.read_as).not.toHaveProperty('meaning')
+test('where it is off, sort=meaning says so, and no answer with meaning counts as current', async () => {
+  const { databaseUrl, redisUrl, prefix } = service.stores
+  const { config, logger } = service
+  const stores = { databaseUrl, redisUrl, prefix, config, logger }
+  const off = await openApi({ ...stores, port: 0, host: '127.0.0.1', overrides: { versionTtlMs: 0 } })
+  onTestFinished(() => off.stop())
+  const ask = (path: string, headers = {}) => fetch(`http://127.0.0.1:${off.port}${path}`, { headers })
+  const refused = await ask('/api/frames?q=tea&sort=meaning')
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    expect.objectContaining({ message: expect.stringContaining('EMBED') }),
+  ])
+  const path = '/api/frames?q=tea&facets=1'
+  const kept = (await service.get(path)).headers.get('etag')
+  const plain = await ask(path, { 'if-none-match': kept })
+  expect(plain.status).toBe(200)
+  expect((await plain.json()).read_as).not.toHaveProperty('meaning')
 })

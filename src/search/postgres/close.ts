@@ -13,6 +13,8 @@ import { sensesIn } from './words.ts'
 const CHOSEN_BY_BITS = 200
 /** Frames that stand for the whole library. */
 const SAMPLE = 1_000
+/** Of fewer none can stand out: the most by which one of n differs from all is √(n−1) deviations. */
+const FEWEST = 25
 /** Above it each question would read too many bits. */
 const MOST_SCANNED = 200_000
 
@@ -75,9 +77,9 @@ export interface CloseQuery {
   limit: number
 }
 
-/** Whether frames have vectors of this space, and are few enough to be compared one by one. */
+/** Whether frames have vectors of this space, enough to stand out of and few enough to be compared one by one. */
 export const canCompare = (background: Background, space: string): boolean =>
-  background.space === space && background.frames <= MOST_SCANNED && background.sample.length >= 2
+  background.space === space && background.frames <= MOST_SCANNED && background.sample.length >= FEWEST
 
 /** The nearest frames, with scores against the background. Undefined: this space is not the one that is searched. */
 export async function findClose(

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
-import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
+import type { FrameDocument, FrameFilters, FrameHit, FramePage } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
+import { MAX_RELEVANCE_DEPTH, type WordsQuery } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import { namedValues } from '../text/named-words.ts'
 import { type Question, readAsOf } from '../text/question.ts'
@@ -33,10 +33,9 @@ export interface ReadModel {
 /** A page of the wall. */
 export async function findFrames(
   readModel: ReadModel,
-  given: Read<FrameQuery>,
+  query: WordsQuery,
   known: KnownSenses | undefined,
 ): Promise<FramePage> {
-  const query = { ...given, sort: given.sort === 'meaning' ? ('relevance' as const) : given.sort }
   const { question, filters } = query
   if (!question) return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
   const common = await readModel.common()
@@ -47,7 +46,7 @@ export async function findFrames(
 }
 
 /** What a page is asked by beside its words. */
-type PageQuery = Omit<Read<FrameQuery>, 'question' | 'sort'> & { sort: keyof typeof ORDERS }
+type PageQuery = Omit<WordsQuery, 'question'>
 
 export const askedOf = (
   filters: FrameFilters,

@@ -7,7 +7,6 @@ import type {
   FrameDocument,
   FrameHit,
   FramePage,
-  FrameQuery,
   GroupsQuery,
   Hit,
   LibraryDocuments,
@@ -15,7 +14,7 @@ import type {
   SearchGroups,
   SequencePage,
 } from '../library-search.ts'
-import { BEST, type Read } from '../query.ts'
+import { BEST, type Read, type WordsQuery } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import type { Question } from '../text/question.ts'
 import { isFound } from '../text/senses.ts'
@@ -66,7 +65,7 @@ export interface ReadModelSearch extends Omit<LibrarySearch, 'search' | 'frames'
   senses(question: Question, scopes: readonly Scope[]): Promise<KnownSenses>
   /** `known`: as another engine had them. They are read again if the library has changed. */
   search(query: Read<GroupsQuery>, known?: KnownSenses): Promise<SearchGroups>
-  frames(query: Read<FrameQuery>, known?: KnownSenses): Promise<FramePage>
+  frames(query: WordsQuery, known?: KnownSenses): Promise<FramePage>
   sequences(query: ReadSequences): Promise<SequencePage>
   /** Whether frames can be compared with directions of a space. */
   comparesIn(space: string): Promise<boolean>
