@@ -11,8 +11,9 @@ const MAY_IMPORT = {
   local: [],
   processes: [],
   base: [],
-  db: ['base'],
-  events: ['base', 'db'],
+  sql: [],
+  db: ['base', 'sql'],
+  events: ['base', 'sql', 'db'],
   queue: ['base', 'db'],
   timeline: [],
   media: ['base'],
@@ -21,14 +22,14 @@ const MAY_IMPORT = {
   video: ['base', 'processes', 'outbound'],
   vision: ['base', 'processes'],
   meaning: ['base', 'processes', 'vision'],
-  search: ['base'],
-  library: ['base', 'db', 'events', 'media', 'outbound', 'video', 'vision'],
-  webhooks: ['base', 'db', 'events', 'outbound', 'library'],
-  projections: ['base', 'db', 'events', 'media', 'video', 'search'],
+  search: ['base', 'sql'],
+  library: ['base', 'sql', 'db', 'events', 'media', 'outbound', 'video', 'vision'],
+  webhooks: ['base', 'sql', 'db', 'events', 'outbound', 'library'],
+  projections: ['base', 'sql', 'db', 'events', 'media', 'video', 'search'],
   views: ['base', 'library', 'search', 'timeline'],
   http: ['base', 'db', 'library'],
-  oauth: ['base', 'db', 'outbound', 'library', 'http'],
-  api: ['base', 'db', 'events', 'webhooks', 'video', 'library', 'media', 'search', 'views', 'http'],
+  oauth: ['base', 'sql', 'db', 'outbound', 'library', 'http'],
+  api: ['base', 'sql', 'db', 'events', 'webhooks', 'video', 'library', 'media', 'search', 'views', 'http'],
   mcp: ['base', 'db', 'video', 'library', 'media', 'search', 'views', 'http', 'api'],
   web: [
     'base',
@@ -48,6 +49,7 @@ const MAY_IMPORT = {
   ],
   workers: [
     'base',
+    'sql',
     'db',
     'events',
     'queue',
@@ -79,6 +81,7 @@ const MAY_IMPORT = {
   cli: [
     'base',
     'local',
+    'sql',
     'db',
     'events',
     'queue',
@@ -123,12 +126,15 @@ const PRIVATE = [
   [/\bregisterHooks\b/, 'src/vision/measured/faces.ts'],
   [/\bprototype\.\w+ = /],
   [/\b[rR]outer\.stack\b/],
-  [/\b(?:queryChunks|StringChunk)\b|\bParam\b.* from 'drizzle-orm'/],
+  [/\bqueryChunks\b/],
   [/\bcreateRequire\([^)]*\)\('/],
   [/\.transfer\??\.?\(/],
   // The process that decodes a video ends with it.
   [/\bMALLOC_/, 'src/processes/child.ts'],
 ]
+
+/** The one file that imports drizzle-orm: it says how that is loaded, and which of its names are used. */
+const ORM = 'src/sql/orm.ts'
 
 /** How many files may stand beside the rooms. One more needs a room whose knowledge it is. */
 const GROUND_FLOOR = 8
@@ -144,6 +150,7 @@ for (const file of files) {
   const text = readFileSync(file, 'utf8')
   for (const target of importsOf(file, text)) checkImport(file, target)
   for (const table of writesOf(text)) checkWrite(file, table)
+  if (file !== ORM && / from 'drizzle-orm/.test(text)) findings.add(`${file} imports drizzle-orm: take it from ${ORM}.`)
 }
 for (const file of [...files, ...globSync('{package.json,Dockerfile}')]) checkPrivate(file, readFileSync(file, 'utf8'))
 if (ground.length > GROUND_FLOOR)

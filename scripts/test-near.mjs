@@ -36,6 +36,7 @@ const HELD_BY = {
     ...['mcp/films', 'mcp/tool-definitions', 'mcp/tools', 'projections/search', 'search'],
   ],
 
+  'src/sql': ['db', 'search/postgres'],
   'src/db': ['db', 'backup/drill'],
   'src/db/client.ts': ['accounts/at-once', 'events/log'],
   'src/db/schema/accounts.ts': ['accounts/export', 'accounts/keys-and-accounts', 'accounts/secrets', 'oauth/tokens'],

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
 import { frameIdOf, videoIdOf } from '../../src/library/ids.ts'
 import { imageKeysOf } from '../../src/media/image-name.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../src/vocabulary.ts'
 import { seededRandom } from '../../test/support/seeded-random.ts'
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
+import { sql } from '../../src/sql/orm.ts'
 
 /** What Linux tells of processes. */
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -10,6 +9,7 @@ import { saveFrames } from '../../src/library/collections/saves.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { idArray } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
+import { sql } from '../../src/sql/orm.ts'
 
 export interface World {
   db: Db

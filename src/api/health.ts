@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { sql } from '../sql/orm.ts'
 import { inTime } from '../turns.ts'
 import type { App } from './app.ts'
 

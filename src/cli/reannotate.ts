@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { eq } from 'drizzle-orm'
 import { plural } from '../clean-text.ts'
 import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
@@ -18,6 +17,7 @@ import {
 import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
+import { eq } from '../sql/orm.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { loadImages, toContext } from '../workers/annotate-frames.ts'

@@ -1,7 +1,7 @@
-import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { drizzle, type NodePgDatabase } from '../sql/orm.ts'
 
 export type Db = NodePgDatabase & {
   $client: pg.Pool

@@ -1,8 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
-import { drizzle } from 'drizzle-orm/node-postgres'
-import { migrate } from 'drizzle-orm/node-postgres/migrator'
 import type pg from 'pg'
+import { type MigrationMeta, readMigrationFiles } from '../sql/orm.ts'
 import { type Db, MIGRATION_LOCK } from './client.ts'
 
 const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
@@ -16,8 +14,11 @@ export async function migrateDatabase(db: Db): Promise<void> {
   try {
     await client.query('set statement_timeout = 0')
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
-    await refuseOtherBeginnings(client)
-    await migrate(drizzle(client), { migrationsFolder: folder })
+    const begun = await loadMigrations(client)
+    refuseOtherBeginnings(begun)
+    await client.query('begin')
+    await applyMigrations(client, { from: begun.length })
+    await client.query('commit')
   } finally {
     await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined)
     // Closed instead of released, because it has no statement timeout any more.
@@ -29,10 +30,8 @@ export async function migrateDatabase(db: Db): Promise<void> {
  * Until 0.1.0 is released, the one migration is made anew with each change of the schema.
  * @throws for a database that another one began
  */
-async function refuseOtherBeginnings(client: pg.ClientBase): Promise<void> {
-  const [begun] = await loadMigrations(client)
-  const [first] = knownMigrations()
-  if (begun === undefined || begun.hash === first!.hash) return
+function refuseOtherBeginnings([begun]: readonly MigrationMark[]): void {
+  if (begun === undefined || begun.hash === knownMigrations()[0]!.hash) return
   throw new Error(
     'another version before 0.1.0 made its tables, and libraries of such versions start anew. ' +
       'Use an empty database; with npm start, set another DATA_DIR',

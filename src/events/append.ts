@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
+import { sql } from '../sql/orm.ts'
 import { DATA_VERSION, EVENTS, type EventType, type NewEvent } from './catalogue.ts'
 
 /**

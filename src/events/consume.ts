@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import { type Db, type DbOrTx, isConnectionLoss, type Tx } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
+import { sql } from '../sql/orm.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
 import { Fenced, followLog } from './follow.ts'

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { notFound } from '../errors.ts'
+import { sql } from '../sql/orm.ts'
 import type { StoredEvent } from './catalogue.ts'
 import { toCloudEvent } from './cloud-event.ts'
 import { readEventsById } from './read.ts'

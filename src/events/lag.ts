@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { counter, type Family, gauge } from '../metrics.ts'
+import { sql } from '../sql/orm.ts'
 import type { EventType } from './catalogue.ts'
 
 /** Consumers that leave their checkpoint where it is while only events of other types come. */

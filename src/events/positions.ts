@@ -1,7 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { invalid } from '../errors.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 import { type Cursor, formatCursor, isLater, parseCursor, START } from './catalogue.ts'
 import { findBreak, findEnd, findLast } from './read.ts'
 

@@ -1,5 +1,5 @@
-import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
 
 interface Row extends Record<string, unknown> {

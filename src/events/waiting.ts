@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { sql } from '../sql/orm.ts'
 
 /** A wait that a wake-up ends early. A wake-up before the wait counts, until it is reset. */
 export interface Poller {

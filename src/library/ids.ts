@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto'
-import { type SQL, sql } from 'drizzle-orm'
 import { frameIdOfImage } from '../media/image-name.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 

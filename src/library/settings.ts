@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { eq } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { settings } from '../db/schema/settings.ts'
+import { eq } from '../sql/orm.ts'
 
 /** A fact of the installation; undefined where it was never stored. */
 export async function findSetting<T>(db: DbOrTx, name: string): Promise<T | undefined> {

@@ -1,7 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../db/client.ts'
 import type { Cursor, EventType } from '../events/catalogue.ts'
 import { beginCheckpoint, checkpointOf, moveCheckpoint } from '../events/consume.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 
 /** The name of the checkpoint. A new name counts from the beginning of the log, where another way must reach back. */
 export const ANALYTICS = 'analytics'

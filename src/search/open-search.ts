@@ -1,6 +1,6 @@
-import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { drizzle } from '../sql/orm.ts'
 import type { Asker } from '../vocabulary.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
 import type { FrameFilters, FramePage, GroupsQuery, LibrarySearch } from './library-search.ts'

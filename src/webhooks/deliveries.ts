@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { type DeliveryState, webhookDeliveries as deliveries } from '../db/schema/webhooks.ts'
 import { invalid, notFound } from '../errors.ts'
 import { DATA_VERSION, type SentType, type StoredEvent } from '../events/catalogue.ts'
 import { findEnd, readEventsById } from '../events/read.ts'
+import { and, desc, eq, lt, sql } from '../sql/orm.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 
 /** Days for which the delivery log is kept. */

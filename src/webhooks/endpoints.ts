@@ -1,4 +1,3 @@
-import { desc, eq, sql } from 'drizzle-orm'
 import { cleanText } from '../clean-text.ts'
 import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { webhookEndpoints } from '../db/schema/webhooks.ts'
@@ -7,6 +6,7 @@ import type { EventType } from '../events/catalogue.ts'
 import { findEnd } from '../events/read.ts'
 import { isId, randomId } from '../library/ids.ts'
 import { checkUrl } from '../outbound/checked-url.ts'
+import { desc, eq, sql } from '../sql/orm.ts'
 import { passOtherTypes } from './leases.ts'
 import { createSecret, openCipher, type SecretCipher, type SecretsKeys, UndecryptableSecret } from './secrets.ts'
 

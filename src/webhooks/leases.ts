@@ -1,5 +1,5 @@
-import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 
 /** The right to send to one endpoint, until another process takes it. Its id is that of one lane. */
 export interface Lease {

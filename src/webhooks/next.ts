@@ -1,8 +1,8 @@
-import { and, asc, eq, isNotNull, lte, notInArray } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { webhookDeliveries as deliveries, webhookEndpoints } from '../db/schema/webhooks.ts'
 import type { Cursor, EventType, SentType, StoredEvent } from '../events/catalogue.ts'
 import { readEvents, readEventsById } from '../events/read.ts'
+import { and, asc, eq, isNotNull, lte, notInArray } from '../sql/orm.ts'
 import type { EndpointRow } from './endpoints.ts'
 import type { Due } from './record.ts'
 

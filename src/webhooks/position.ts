@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { readPosition } from '../events/positions.ts'
 import { findEnd } from '../events/read.ts'
+import { sql } from '../sql/orm.ts'
 import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
 
 /** Stops sending. The checkpoint stays, so that nothing is lost. Pausing twice changes nothing. */

@@ -1,7 +1,7 @@
-import { eq, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../db/client.ts'
 import { type AttemptEntry, webhookEndpoints } from '../db/schema/webhooks.ts'
 import type { Cursor } from '../events/catalogue.ts'
+import { eq, sql } from '../sql/orm.ts'
 import type { EndpointRow } from './endpoints.ts'
 import type { Outcome } from './post.ts'
 

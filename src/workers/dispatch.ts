@@ -1,4 +1,3 @@
-import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { frames } from '../db/schema/frames.ts'
 import { type VideoRow, videos } from '../db/schema/videos.ts'
@@ -11,6 +10,7 @@ import { adoptProposals } from '../library/frames/technique-suggestions.ts'
 import { settleIfComplete } from '../library/videos/lifecycle.ts'
 import type { Logger } from '../logger.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
+import { eq, inArray, sql } from '../sql/orm.ts'
 import type { FaultPoint } from './fault-point.ts'
 
 interface DispatchDeps {

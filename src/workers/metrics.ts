@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { Histogram } from 'prom-client'
 import { type Config, VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
@@ -10,6 +9,7 @@ import { counter, type Family, gauge, openMetrics, openProcessMetrics, type Sour
 import { queueFamilies } from '../queue/job-counts.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { WorkOptions } from '../queue/work.ts'
+import { sql } from '../sql/orm.ts'
 import { countWebhooks } from '../webhooks/describe.ts'
 
 export interface WorkerMetrics {

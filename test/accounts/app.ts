@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import type { Db } from '../../src/db/client.ts'
 import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { useOpened } from '../support/closing.ts'
 import { type Answer, readAnswer } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'

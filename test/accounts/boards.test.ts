@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -9,6 +8,7 @@ import {
 } from '../../src/library/collections/board-settings.ts'
 import { createBoard, listBoards, loadBoard, updateBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { useStores } from '../support/stores.ts'
 import { typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'

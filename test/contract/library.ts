@@ -1,6 +1,6 @@
-import { eq } from 'drizzle-orm'
 import { expect } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
+import { eq } from '../../src/sql/orm.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import type { Engine } from '../support/engines.ts'
 import { theMeili } from '../support/meilisearch.ts'

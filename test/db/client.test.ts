@@ -1,9 +1,9 @@
 import { createServer, type Socket } from 'node:net'
-import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { isConnectionLoss, openAdmission, openDb } from '../../src/db/client.ts'
 import { toAppError } from '../../src/http/problem.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { listenOn } from '../support/listening.ts'
 import { ownPostgresUrl } from '../support/stores.ts'
 

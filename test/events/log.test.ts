@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Tx } from '../../src/db/client.ts'
@@ -8,6 +7,7 @@ import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { listDeadEvents } from '../../src/events/dead-events.ts'
 import { findEnd, findHeldBack, readEvents } from '../../src/events/read.ts'
 import { listOutages } from '../../src/events/waiting.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { holdTransaction, untilReadable, useStores } from '../support/stores.ts'
 

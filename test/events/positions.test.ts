@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
 import { formatCursor } from '../../src/events/catalogue.ts'
 import { readPosition } from '../../src/events/positions.ts'
 import { findBreak } from '../../src/events/read.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { untilReadable, useStores } from '../support/stores.ts'
 
 const MINUTE = 60_000

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { parseCondition, requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
 import { useOpened } from '../support/closing.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { expect, test, vi } from 'vitest'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { MEASURED } from '../../src/vision/measured/identity.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, frames } from './support.ts'

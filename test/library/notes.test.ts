@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { recordNotes } from '../../src/library/frames/record-annotations.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
 import { useOpened } from '../support/closing.ts'
 import { cutShots, filmPicture } from '../support/film.ts'

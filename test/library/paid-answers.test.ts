@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
 import { useClosing } from '../support/closing.ts'
 import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import {
@@ -8,6 +7,7 @@ import {
   requestReannotation,
   sizeOfReannotation,
 } from '../../src/library/frames/reannotation.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import { useOpened } from '../support/closing.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
 import { type Account, createAccount } from '../../src/library/accounts/accounts.ts'
 import { acceptReview, nextToReview, takeBackReview } from '../../src/library/frames/review.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
 
 let service: Awaited<ReturnType<typeof openScripted>>

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { recordFilm } from '../../src/library/films/films.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { reconcileAll } from '../../src/workers/projection.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'

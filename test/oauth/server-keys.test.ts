@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { loadServerKeys, type ServerKey } from '../../src/library/accounts/grants.ts'
 import { openApi } from '../../src/server/main.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { useStores } from '../support/stores.ts'
 import { askForAccess, letIn, openSignInService } from './support.ts'
 

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
 import { listGrants } from '../../src/library/accounts/grants.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { LISTED } from '../mcp/tool-library.ts'
 import { useOpened } from '../support/closing.ts'
 import { asking, callTool, letIn, openSignInService, type Person, post } from './support.ts'

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { refreshSaveCounts } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
 import { clip, type ProjectedLibrary } from './library.ts'

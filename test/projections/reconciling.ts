@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { findDifferences, repairDifferences } from '../../src/projections/search/reconcile.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { seedVideo } from '../support/seed.ts'
 import { untilReadable } from '../support/stores.ts'
 import { clip, type ProjectedLibrary } from './library.ts'

@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm'
-import { check, index, json, jsonb, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core'
+import { check, index, json, jsonb, pgTable, primaryKey, smallint, sql, text } from '../../sql/orm.ts'
 import { PLANS, type Plan } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 

@@ -1,4 +1,4 @@
-import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, index, integer, pgTable, primaryKey, text } from '../../sql/orm.ts'
 import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
 import { ofFrame } from './frames.ts'

@@ -1,5 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
-import { customType, timestamp } from 'drizzle-orm/pg-core'
+import { customType, type SQL, sql, timestamp } from '../../sql/orm.ts'
 
 export const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' })
 

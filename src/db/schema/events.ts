@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import {
   bigint,
   check,
@@ -10,9 +9,10 @@ import {
   pgTable,
   primaryKey,
   smallint,
+  sql,
   text,
   uuid,
-} from 'drizzle-orm/pg-core'
+} from '../../sql/orm.ts'
 import { at, xid8 } from './columns.ts'
 
 export const events = pgTable(

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import {
   check,
   doublePrecision,
@@ -8,9 +7,10 @@ import {
   jsonb,
   pgTable,
   primaryKey,
+  sql,
   text,
   unique,
-} from 'drizzle-orm/pg-core'
+} from '../../sql/orm.ts'
 import {
   type Annotated,
   type FrameRest,

@@ -1,4 +1,4 @@
-import { jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { jsonb, pgTable, text } from '../../sql/orm.ts'
 import { at } from './columns.ts'
 
 /** Facts of the installation: read-model generation, active annotator, annotator problem. */

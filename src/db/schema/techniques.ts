@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm'
-import { type AnyPgColumn, check, pgTable, text } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, check, pgTable, sql, text } from '../../sql/orm.ts'
 import { at } from './columns.ts'
 
 export const techniques = pgTable(

@@ -1,5 +1,15 @@
-import { sql } from 'drizzle-orm'
-import { boolean, check, doublePrecision, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import {
+  boolean,
+  check,
+  doublePrecision,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  sql,
+  text,
+} from '../../sql/orm.ts'
 import { type FilmPicture, PLATFORMS, TRANSITIONS, type Transition } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 

@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm'
-import { bigint, doublePrecision, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, doublePrecision, index, integer, jsonb, pgTable, primaryKey, sql, text } from '../../sql/orm.ts'
 import { at, bytes } from './columns.ts'
 import { ofFrame } from './frames.ts'
 import { videos } from './videos.ts'

@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm'
-import { bigint, check, index, integer, jsonb, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { bigint, check, index, integer, jsonb, pgTable, smallint, sql, text, unique, uuid } from '../../sql/orm.ts'
 import { at, oneOf, xid8 } from './columns.ts'
 
 export const ENDPOINT_STATES = ['active', 'paused', 'gone'] as const

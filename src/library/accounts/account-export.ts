@@ -1,7 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { readAccountEvents } from '../../events/read.ts'
+import { type SQL, sql } from '../../sql/orm.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { PRESENT } from '../collections/board-settings.ts'
 import { loadBoard } from '../collections/boards.ts'

@@ -1,4 +1,3 @@
-import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { characterCount, cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, asc, eq, isNotNull, isNull, sql } from '../../sql/orm.ts'
 import type { Plan } from '../../vocabulary.ts'
 import { PRESENT } from '../collections/board-settings.ts'
 import { deleteSomeBoard, sweepBoards } from '../collections/boards.ts'

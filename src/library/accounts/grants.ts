@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { and, desc, eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf } from '../../db/client.ts'
 import { grants, oauthRecords } from '../../db/schema/accounts.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, desc, eq, sql } from '../../sql/orm.ts'
 import { isId, randomId, sha256 } from '../ids.ts'
 import {
   type AuthenticationRow,

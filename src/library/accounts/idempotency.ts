@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
+import { sql } from '../../sql/orm.ts'
 import { sha256 } from '../ids.ts'
 
 export interface StoredResponse {

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
-import { sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import type { apiKeys, grants, Role } from '../../db/schema/accounts.ts'
 import { AppError } from '../../errors.ts'
+import { sql } from '../../sql/orm.ts'
 import type { Plan } from '../../vocabulary.ts'
 import { BASE62, randomBase62, sha256 } from '../ids.ts'
 

@@ -1,9 +1,9 @@
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { accounts, apiKeys, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, desc, eq, type SQL, sql } from '../../sql/orm.ts'
 import { isId, randomId, sha256 } from '../ids.ts'
 import { generateKey, MEMBER_SCOPES, SCOPES, type Scope, VALID_KEY } from './key-checks.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import { eq, sql } from '../../sql/orm.ts'
 import type { Plan } from '../../vocabulary.ts'
 import { randomBase62, sha256 } from '../ids.ts'
 import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'

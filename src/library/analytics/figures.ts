@@ -1,6 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { DbOrTx } from '../../db/client.ts'
+import { type SQL, sql } from '../../sql/orm.ts'
 import { SEARCHES_WRITTEN_EVERY_MS } from '../search-counts.ts'
 
 /** One row: its key (a day, or a value of `by`; null where the events name none) and its figures. */

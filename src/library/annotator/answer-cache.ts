@@ -1,6 +1,6 @@
-import { and, eq, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { visionAnswers } from '../../db/schema/vision.ts'
+import { and, eq, sql } from '../../sql/orm.ts'
 import type { AnswerCache, CachedAnswer } from '../../vision/model/answer.ts'
 
 /** The annotator's cache in Postgres: a model's earlier answers by image. */

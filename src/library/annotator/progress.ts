@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { plural, span } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { reannotations } from '../../db/schema/frames.ts'
+import { sql } from '../../sql/orm.ts'
 import { findUnderWay } from '../videos/video-status.ts'
 import { type Costs, expectedCostOfFrames } from './vision-spending.ts'
 

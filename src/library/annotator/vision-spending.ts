@@ -1,9 +1,9 @@
-import { and, eq, sql } from 'drizzle-orm'
 import type { VisionConfig } from '../../config.ts'
 import { type Db, type DbOrTx, VISION_LEDGER_LOCK } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, eq, sql } from '../../sql/orm.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type Ledger, VideoBudgetSpent } from '../../vision/annotator.ts'
 import { MEASURED } from '../../vision/measured/identity.ts'
 

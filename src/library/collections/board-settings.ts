@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, eq, type SQL, sql } from '../../sql/orm.ts'
 import { isId, sha256 } from '../ids.ts'
 import { loadKey } from '../settings.ts'
 

@@ -1,9 +1,9 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { characterCount, cleanLines, cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, eq, type SQL, sql } from '../../sql/orm.ts'
 import { idArray, isId, randomId } from '../ids.ts'
 import {
   type BoardVersion,

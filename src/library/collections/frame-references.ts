@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { sql } from '../../sql/orm.ts'
 import { lockFrames } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 import { removePins } from './pins.ts'

@@ -1,9 +1,9 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
+import { eq, type SQL, sql } from '../../sql/orm.ts'
 import { lockFrames } from '../frames/frames.ts'
 import { idArray } from '../ids.ts'
 

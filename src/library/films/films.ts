@@ -1,6 +1,6 @@
-import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
 import { films, shots, videos } from '../../db/schema/videos.ts'
+import { and, asc, eq, inArray, isNotNull, sql } from '../../sql/orm.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import type { FilmPicture, FilmShot, Platform } from '../../vocabulary.ts'
 import { type Measures, measureFilm } from './measures.ts'

@@ -1,6 +1,6 @@
-import { inArray, type SQL, sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
 import { ATTRIBUTE_COLUMN as COLUMN, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
+import { inArray, type SQL, sql } from '../../sql/orm.ts'
 import { ANNOTATED, type Annotated, type Source } from '../../vocabulary.ts'
 
 /*

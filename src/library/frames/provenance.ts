@@ -1,6 +1,6 @@
-import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { annotations, type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
+import { eq } from '../../sql/orm.ts'
 import { type AnnotatedValue, wasNotRead } from '../../vision/annotator.ts'
 import { ANNOTATED, type Annotated, SOURCES, type Source } from '../../vocabulary.ts'
 import type { Vocabulary } from '../techniques/vocabulary.ts'

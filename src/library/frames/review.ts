@@ -1,7 +1,7 @@
-import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
+import { eq, inArray, sql } from '../../sql/orm.ts'
 import { type Annotated, CHOSEN, isListed } from '../../vocabulary.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame, toAuthor } from './corrections.ts'

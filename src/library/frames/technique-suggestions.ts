@@ -1,7 +1,7 @@
-import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { annotations, dismissedSuggestions, frames } from '../../db/schema/frames.ts'
 import { appendEvent } from '../../events/append.ts'
+import { and, eq, inArray, isNotNull, sql } from '../../sql/orm.ts'
 import { idArray } from '../ids.ts'
 import {
   knownNames,

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { appendEvent } from '../../events/append.ts'
+import { sql } from '../../sql/orm.ts'
 
 /** Vectors of what the texts of frames mean, in one space for each text model. */
 

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, isNull, sql } from 'drizzle-orm'
-import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { characterCount, cleanText, toSlug } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
+import { and, eq, isNull, type PgUpdateSetSource, sql } from '../../sql/orm.ts'
 import { adoptFirstProposals } from '../frames/technique-suggestions.ts'
 import { finishMove, loadVocabulary, lockVocabulary, requireSlug, startMove } from './vocabulary.ts'
 

@@ -1,9 +1,9 @@
-import { eq, isNotNull, sql } from 'drizzle-orm'
 import { toSlug } from '../../clean-text.ts'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { appendEvent, appendEvents } from '../../events/append.ts'
+import { eq, isNotNull, sql } from '../../sql/orm.ts'
 import type { TechniqueTerm } from '../../vision/annotator.ts'
 
 /** The current vocabulary. */

@@ -1,10 +1,10 @@
-import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
+import { and, eq, inArray } from '../../sql/orm.ts'
 import { PLATFORMS } from '../../vocabulary.ts'
 import { aboutVideo, lockVideo, setVideo } from './videos.ts'
 

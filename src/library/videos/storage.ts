@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import type { MediaStore } from '../../media/media-store.ts'
+import { sql } from '../../sql/orm.ts'
 import { lockMedia, mayRemoveMedia } from './videos.ts'
 
 /** Younger files may belong to a job or an upload that has not written its rows yet. */

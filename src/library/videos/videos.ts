@@ -1,8 +1,7 @@
-import { eq, sql } from 'drizzle-orm'
-import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { type DbOrTx, MEDIA_REMOVAL_LOCK, type Tx } from '../../db/client.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { notFound } from '../../errors.ts'
+import { eq, type PgUpdateSetSource, sql } from '../../sql/orm.ts'
 
 export async function findVideo(db: DbOrTx, id: string): Promise<VideoRow | undefined> {
   const [video] = await db.select().from(videos).where(eq(videos.id, id))

@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import type { EventType, StoredEvent } from '../../events/catalogue.ts'
 import { READS_ONLY } from '../../events/lag.ts'
 import { FRAMES, rowsOf } from '../../search/postgres/tables.ts'
+import { sql } from '../../sql/orm.ts'
 import { loadFrameIdsOfTechnique } from './load.ts'
 
 /** Without saves: their counts enter in batches (`refreshSaveCounts`). */

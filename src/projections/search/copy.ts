@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { type Db, withSessionLock } from '../../db/client.ts'
 import { createOutage, outageRecord } from '../../events/waiting.ts'
 import type { Logger } from '../../logger.ts'
@@ -7,6 +6,7 @@ import type { DocumentChanges, FrameDocument } from '../../search/library-search
 import type { MeiliSink } from '../../search/meilisearch/sink.ts'
 import { DOCUMENTS, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
+import { sql } from '../../sql/orm.ts'
 
 /**
  * Meilisearch as a copy of the frames of the read model. Every document of it carries the version that last changed it,

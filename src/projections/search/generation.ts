@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AT_SWAP, LIVE, NEXT, rowsOf } from '../../search/postgres/tables.ts'
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
+import { sql } from '../../sql/orm.ts'
 
 /** A generation is one build of the read model. A rebuild fills the next one and swaps it for the live one. */
 

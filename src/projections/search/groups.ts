@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
 import { type BrandDocument, brandIdOf, type VideoDocument } from '../../search/library-search.ts'
 import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
 import { applyToReadModel } from '../../search/postgres/write.ts'
+import { sql } from '../../sql/orm.ts'
 import { type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
 import { loadPublicVideos, loadTechniques } from './load.ts'
 

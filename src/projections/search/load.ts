@@ -1,10 +1,10 @@
-import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { videos } from '../../db/schema/videos.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
 import { LIVE } from '../../search/postgres/tables.ts'
+import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, sql } from '../../sql/orm.ts'
 import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
 
 /** The current state of the domain tables. */

@@ -1,10 +1,10 @@
-import { sql } from 'drizzle-orm'
 import {
   MeilisearchApiError,
   type MeilisearchErrorResponse,
   type MultiSearchQuery,
   type SearchResponse,
 } from 'meilisearch'
+import { sql } from '../../sql/orm.ts'
 import { Late } from '../breaker.ts'
 import { type Executor, rowsOf } from '../postgres/tables.ts'
 import { WORDS_VERSION } from '../text/tokens.ts'

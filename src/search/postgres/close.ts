@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { sql } from '../../sql/orm.ts'
 import type { FrameFilters, FrameHit } from '../library-search.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import { namedValues } from '../text/named-words.ts'

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from '../../sql/orm.ts'
 import { COUNTED, type CountedName } from '../../vocabulary.ts'
 import type { FacetCounts, FrameFilters, FrameQuery, Loosened } from '../library-search.ts'
 import { MAX_FACET_VALUES, MOST_COUNTED, MOST_LOOSENED } from '../query.ts'

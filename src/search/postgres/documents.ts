@@ -1,6 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm'
 import { UNSTORABLE } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
+import { type SQL, sql } from '../../sql/orm.ts'
 import type { CursorPage, DocumentKind, FrameDocument, LibraryDocuments, LibrarySearch } from '../library-search.ts'
 import { nameKey } from '../text/tokens.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf, storable } from './tables.ts'

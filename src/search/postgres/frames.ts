@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
+import { type SQL, sql } from '../../sql/orm.ts'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH, type WordsQuery } from '../query.ts'

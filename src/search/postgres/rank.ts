@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from '../../sql/orm.ts'
 import type { FrameFilters } from '../library-search.ts'
 import { type Concept, decisive, isMet, type Sense } from '../text/senses.ts'
 import {

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from '../../sql/orm.ts'
 import type { FoundSequence, SequencePage, SequenceQuery, SequenceStep } from '../library-search.ts'
 import type { Read } from '../query.ts'
 import { readCursor, toCursor } from './documents.ts'

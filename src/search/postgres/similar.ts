@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from '../../sql/orm.ts'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
 import { COMPARED, isAlike, mostAlike, wordsOf } from '../likeness.ts'

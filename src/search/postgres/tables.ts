@@ -1,7 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import { UNSTORABLE } from '../../clean-text.ts'
+import { drizzle, type SQL, sql } from '../../sql/orm.ts'
 import { byName, COUNTED, DERIVED } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
 import type { FilterName, FrameFilters } from '../library-search.ts'

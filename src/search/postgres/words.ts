@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { sql } from '../../sql/orm.ts'
 import { ttlCached } from '../../turns.ts'
 import { isFunctionWord, type Question } from '../text/question.ts'
 import {

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from '../../sql/orm.ts'
 import { byName, COUNTED } from '../../vocabulary.ts'
 import { cellsOf } from '../color.ts'
 import {
