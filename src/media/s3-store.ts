@@ -39,11 +39,13 @@ const DELETE_BATCH = 1000
 export function openS3Store(options: S3StoreOptions): MediaStore {
   const { bucket } = options
   const client = openClient(options)
+  // A reader of a film holds a socket as long as it takes. Images and uploads have sockets of their own.
+  const streaming = openClient(options)
   const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
 
-  async function read(key: string, part?: { start: number; end: number }) {
+  async function read(from: S3Client, key: string, part?: { start: number; end: number }) {
     const Range = part && `bytes=${part.start}-${part.end}`
-    const found = await absent(client.send(new GetObjectCommand({ ...at(key), Range })))
+    const found = await absent(from.send(new GetObjectCommand({ ...at(key), Range })))
     // Listens before any reader does: the body may fail long after the answer began.
     const body = found?.Body as Readable | undefined
     body?.once('error', asOutage)
@@ -59,11 +61,11 @@ export function openS3Store(options: S3StoreOptions): MediaStore {
       return { bytes: body.length }
     },
     async get(key) {
-      const found = await read(key)
+      const found = await read(client, key)
       return found?.Body && Buffer.from(await found.Body.transformToByteArray())
     },
     async open(key, part) {
-      const found = await read(key, part)
+      const found = await read(streaming, key, part)
       return found?.Body as Readable | undefined
     },
     async stat(key) {

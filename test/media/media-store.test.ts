@@ -253,6 +253,23 @@ describe('a bucket that is away', () => {
     for (const failure of [got, opened]) expect(isConnectionLoss(failure), String(failure)).toBe(true)
   })
 
+  test('many films whose readers stand still hold up no image', async () => {
+    let readers = 0
+    await using server = await listenOn(
+      createServer(({ url }, res) => {
+        if (!url!.includes('uploads')) return void res.end('image')
+        readers++
+        res.writeHead(200, { 'Content-Length': '100' }).write('half')
+      }),
+    )
+    const given = { endpoint: server.url, bucket: 'frames', region: 'us-east-1', accessKey: 'a', secretKey: 'b' }
+    const store = openS3Store(given)
+    // Those beyond the sockets of a client wait, and fail when the server ends.
+    for (let n = 0; n < 60; n++) store.open('uploads/film').catch(() => undefined)
+    await expect.poll(() => readers).toBeGreaterThanOrEqual(50)
+    expect(String(await store.get('frames/b/1.webp'))).toBe('image')
+  })
+
   test('what is refused, or not implemented, is no outage', async () => {
     for (const status of [403, 501])
       for (const failure of await failuresOf((_, res) => res.writeHead(status).end())) {
