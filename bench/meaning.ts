@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
-import { startConsumer } from '../src/events/consume.ts'
+import type { StoredEvent } from '../src/events/catalogue.ts'
 import type { Embedder } from '../src/meaning/embedder.ts'
 import { openEmbedder } from '../src/meaning/open-embedder.ts'
 import { rebuildSearch } from '../src/projections/search/rebuild.ts'
@@ -57,10 +57,10 @@ function openBoth(db: Db, model: Embedder) {
 }
 
 /** Gives every frame its vector, and makes them searchable. */
-async function embedAll({ db, url }: { db: Db; url: string }, model: Embedder): Promise<void> {
-  const consumer = startConsumer({ db, url, logger, pollMs: 50 }, embeddingConsumer({ db, embedder: model }))
-  await consumer.drain()
-  await consumer[Symbol.asyncDispose]()
+async function embedAll(db: Db, model: Embedder): Promise<void> {
+  const { rows } = await db.$client.query<{ id: string }>('select id from videos')
+  const events = rows.map(({ id }) => ({ type: 'video.ready', data: { video_id: id } }) as unknown as StoredEvent)
+  await embeddingConsumer({ db, embedder: model }).handle(events, AbortSignal.timeout(600_000))
   await rebuildSearch({ db, deepLink: () => null, space: model.space })
 }
 
@@ -72,7 +72,7 @@ async function judge(model: Embedder) {
     const { frameIds } = await seedVideo(db, { title: 'Judged', frames: [...list] })
     for (const [n, { key }] of list.entries()) ids.set(key, frameIds[n]!)
   }
-  await embedAll(database, model)
+  await embedAll(db, model)
   const { words, both } = openBoth(db, model)
   const wantedOf = (wanted: Record<string, number>) =>
     new Map(Object.entries(wanted).map(([key, grade]) => [ids.get(key)!, grade]))
@@ -122,7 +122,7 @@ async function measureRecall(model: Embedder, texts: number) {
       return made
     },
   }
-  await embedAll(database, noting)
+  await embedAll(db, noting)
   const { reads } = openBoth(db, model)
   const signal = AbortSignal.timeout(600_000)
   const all = [...exact.values()]

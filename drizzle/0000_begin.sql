@@ -452,7 +452,8 @@ CREATE TABLE "frame_vectors" (
 	"frame_id" text NOT NULL,
 	"space" text NOT NULL,
 	"source_hash" text NOT NULL,
-	"q8" "bytea" NOT NULL,
+	"q8" "bytea",
+	"refused" text,
 	CONSTRAINT "frame_vectors_space_frame_id_pk" PRIMARY KEY("space","frame_id")
 );
 --> statement-breakpoint

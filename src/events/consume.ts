@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Db, type DbOrTx, isConnectionLoss, type Tx } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
-import { sql } from '../sql/orm.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
 import { Fenced, followLog } from './follow.ts'
@@ -92,6 +92,9 @@ export function startConsumer(
     },
   }
 }
+
+/** SQL: whether no process runs a consumer. */
+export const isIdle = (consumer: SQL) => sql`pg_try_advisory_xact_lock(hashtextextended('consumer:' || ${consumer}, 0))`
 
 /** Takes the lock and a new epoch. Undefined while another process holds the lock. */
 async function takeOver(client: pg.Client, name: string): Promise<number | undefined> {

@@ -3,6 +3,7 @@ import type { Db, DbOrTx } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { type SQL, sql } from '../sql/orm.ts'
 import { type Cursor, formatCursor, isLater, parseCursor, START } from './catalogue.ts'
+import { isIdle } from './consume.ts'
 import { findBreak, findEnd, findLast } from './read.ts'
 
 /**
@@ -109,9 +110,11 @@ export async function replay(
   })
 }
 
-/** Takes away the positions of consumers that begin so, except of the one that still runs. */
-export async function forgetConsumers(db: Db, beginning: string, except: string): Promise<void> {
-  await db.execute(sql`delete from checkpoints where starts_with(consumer, ${beginning}) and consumer <> ${except}`)
+/** Takes away the positions of consumers that begin so and that no process runs, except of one. */
+export async function forgetConsumers(db: Db, beginning: string, except: string | undefined): Promise<void> {
+  await db.execute(sql`
+    delete from checkpoints where starts_with(consumer, ${beginning})
+       and consumer is distinct from ${except ?? null} and ${isIdle(sql`consumer`)}`)
 }
 
 /**

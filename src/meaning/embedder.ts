@@ -13,6 +13,8 @@ export interface Embedder {
 
 /** No text gets a vector now. The message says what to do. */
 export class EmbedderUnavailable extends Error {}
+/** These texts, or one of them, are refused. */
+export class TextRefused extends EmbedderUnavailable {}
 
 /** @throws EmbedderUnavailable for what is no list of vectors of this length */
 export function checkVectors(given: unknown, { texts, dimensions }: { texts: number; dimensions: number }) {

@@ -1,7 +1,7 @@
 import { type EmbedConfig, spaceOf } from '../config.ts'
 import { HttpFailure, requestJson } from '../vision/model/http.ts'
 import { plainText } from '../vision/plain-text.ts'
-import { checkVectors, type Embedder, EmbedderUnavailable } from './embedder.ts'
+import { checkVectors, type Embedder, EmbedderUnavailable, TextRefused } from './embedder.ts'
 
 /** Local servers load the model with the first call. */
 const TIMEOUT_MS = 60_000
@@ -30,7 +30,8 @@ export function openTextEndpoint(
         { ...over, maxBytes: MAX_BYTES },
       ).catch((error: unknown) => {
         signal.throwIfAborted()
-        throw new EmbedderUnavailable(describe(error, baseUrl), { cause: error })
+        const isRefusal = error instanceof HttpFailure && [400, 413, 422].includes(error.status)
+        throw new (isRefusal ? TextRefused : EmbedderUnavailable)(describe(error, baseUrl), { cause: error })
       })
       const { data, usage } = (answer ?? {}) as { data?: unknown; usage?: { prompt_tokens?: unknown } }
       const list = Array.isArray(data) ? inOrder(data).map((one) => one?.embedding) : data

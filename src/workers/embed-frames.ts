@@ -2,12 +2,14 @@ import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
 import { openLedger, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { findTextsToEmbed, recordVectors } from '../library/frames/vectors.ts'
-import { type Embedder, EmbedderUnavailable } from '../meaning/embedder.ts'
+import { type Embedder, EmbedderUnavailable, TextRefused } from '../meaning/embedder.ts'
 import { affectedBy, SEARCH_EVENTS } from '../projections/search/affected.ts'
 import { toBytes } from '../search/vectors.ts'
 import { AnnotatorUnavailable } from '../vision/annotator.ts'
 
 const TEXTS_AT_ONCE = 16
+/** An endpoint that refuses this too refuses more than a text. */
+const PLAIN_TEXT = 'A frame of a video'
 
 /** The consumer that makes the vectors of a space. That of a new space reads the log from its beginning. */
 export const consumerOf = (space: string) => `meaning ${space}`
@@ -45,6 +47,20 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
     }
   }
 
+  /** The vector of each text, or why it is refused. */
+  async function embedEach(texts: readonly string[], signal: AbortSignal): Promise<(Float32Array | string)[]> {
+    try {
+      return await embed(texts, signal)
+    } catch (error) {
+      if (!(error instanceof TextRefused)) throw error
+      const half = Math.ceil(texts.length / 2)
+      if (texts.length > 1)
+        return [...(await embedEach(texts.slice(0, half), signal)), ...(await embedEach(texts.slice(half), signal))]
+      await embed([PLAIN_TEXT], signal)
+      return [error.message]
+    }
+  }
+
   return {
     name: consumerOf(space),
     types: SEARCH_EVENTS.filter((type) => type !== 'frames.embedded'),
@@ -56,9 +72,12 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
         signal.throwIfAborted()
         const some = found.slice(from, from + TEXTS_AT_ONCE)
         const texts = some.map(({ text }) => text).filter((text) => text !== '')
-        const vectors = texts.length > 0 ? await embed(texts, signal) : []
+        const vectors = texts.length > 0 ? await embedEach(texts, signal) : []
         const made = some.map(({ id, hash, text }) => {
-          return { id, hash, bytes: text === '' ? null : toBytes(vectors.shift()!) }
+          const vector = text === '' ? undefined : vectors.shift()
+          return typeof vector === 'string'
+            ? { id, hash, refused: vector }
+            : { id, hash, q8: vector && toBytes(vector) }
         })
         await recordVectors(db, space, made)
       }

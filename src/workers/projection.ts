@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import type { Consumer } from '../events/consume.ts'
 import { forgetConsumers } from '../events/positions.ts'
-import { deleteOtherVectors } from '../library/frames/vectors.ts'
+import { deleteOldVectors } from '../library/frames/vectors.ts'
 import type { Logger } from '../logger.ts'
 import { copyToMeilisearch, startCopying } from '../projections/search/copy.ts'
 import { isSpaceReady } from '../projections/search/generation.ts'
@@ -57,16 +57,15 @@ export async function openProjection({
   // Readers use the old read model meanwhile.
   const rebuildWhatIsOld = async () => {
     if (rebuilding || Date.now() < restsUntil) return
-    const isNext = space !== undefined && (await isSpaceReady(db, space, consumerOf(space)))
+    await forgetConsumers(db, consumerOf(''), space && consumerOf(space))
+    const isNext = space !== undefined && (await isSpaceReady(db, space, consumerOf))
     if (!isNext && !(await hasOldWords(db))) return
     logger.info({ space }, 'search read model rebuild started: its words or its vectors are of another version')
     rebuilding = rebuildSearch({ ...deps, ...(isNext ? { space } : {}) })
       .then(
         async ({ frames }) => {
           logger.info({ frames }, 'search read model rebuilt')
-          if (!isNext) return
-          await deleteOtherVectors(db, space)
-          await forgetConsumers(db, consumerOf(''), consumerOf(space))
+          if (isNext) await deleteOldVectors(db, consumerOf)
         },
         (error: unknown) => {
           restsUntil = Date.now() + REST_AFTER_FAILURE_MS

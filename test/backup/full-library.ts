@@ -99,7 +99,7 @@ async function describe(db: Db, accountId: string, { id, frameIds }: { id: strin
   await recordAnnotations(db, { videoId: id, revision: 1, annotator: 'old-1', model: 'old', list })
   await correctFrame(db, { frameId: second, accountId, correction: { caption: 'Corrected by hand.' } })
   await acceptReview(db, { frameId: first, accountId, values: {} })
-  await recordVectors(db, 'fake@8', [{ id: first, hash: 'kept', bytes: Buffer.from('01ff7f80', 'hex') }])
+  await recordVectors(db, 'fake@8', [{ id: first, hash: 'kept', q8: Buffer.from('01ff7f80', 'hex') }])
   await publishAnnotator(db, { version: 'paid-1', model: 'paid', batchSize: 1 })
   await requestReannotation(db, 'paid-1', { videoId: id })
 }

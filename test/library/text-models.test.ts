@@ -57,6 +57,7 @@ test.each<[string, () => Response | Promise<Response>, RegExp]>([
   ['too many requests', () => new Response('{"error":{"message":"slow down"}}', { status: 429 }), /429: slow down/],
   ['a refused key', () => new Response('{}', { status: 401 }), /EMBED_API_KEY/],
   ['an unknown model', () => new Response('{"error":"no m"}', { status: 404 }), /EMBED_MODEL/],
+  ['a refused text', () => new Response('{"detail":"too long"}', { status: 422 }), /422: too long/],
   ['silence', () => new Promise<Response>(() => undefined), /in time/],
   ['nobody there', () => Promise.reject(new TypeError('fetch failed')), /EMBED_BASE_URL/],
 ])('%s is no vector, and says what to do', async (_, answer, message) => {

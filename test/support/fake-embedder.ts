@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Embedder, EmbedderUnavailable } from '../../src/meaning/embedder.ts'
+import { type Embedder, EmbedderUnavailable, TextRefused } from '../../src/meaning/embedder.ts'
 import { tokenize } from '../../src/search/text/tokens.ts'
 
 const DIMENSIONS = 128
@@ -21,13 +21,17 @@ export function fakeEmbedder({
 } = {}) {
   const asked: string[] = []
   let fault: string | undefined
+  let refused: string | undefined
+  let held: Promise<void> | undefined
   const embedder: Embedder = {
     space,
     isEnglishOnly,
     price,
     async embed(texts) {
       if (fault) throw new EmbedderUnavailable(fault)
+      if (texts.some((text) => refused !== undefined && text.includes(refused))) throw new TextRefused('422: too odd.')
       asked.push(...texts)
+      await held
       return { vectors: texts.map((text) => toVector(text, space)), tokens: texts.join(' ').split(' ').length }
     },
     async [Symbol.asyncDispose]() {},
@@ -37,6 +41,16 @@ export function fakeEmbedder({
     asked,
     fail(message: string | undefined) {
       fault = message
+    },
+    /** Texts with this in them. */
+    refuse(part: string | undefined) {
+      refused = part
+    },
+    /** Answers nothing until the function that it returns is called. */
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
     },
   }
 }

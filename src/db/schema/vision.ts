@@ -46,7 +46,10 @@ export const frameVectors = pgTable(
     space: text().notNull(),
     /** Of the text that it was made from. */
     sourceHash: text('source_hash').notNull(),
-    q8: bytes().notNull(),
+    /** Null where the model refuses the text. */
+    q8: bytes(),
+    /** Why. */
+    refused: text(),
   },
   (t) => [
     primaryKey({ columns: [t.space, t.frameId] }),

@@ -1,3 +1,4 @@
+import { plural } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { appendEvent } from '../../events/append.ts'
 import { sql } from '../../sql/orm.ts'
@@ -9,7 +10,7 @@ const MAX_TEXT = 600
 
 /** The frames of public videos with what is embedded of them: empty where nothing is known that has a meaning. */
 const textsIn = (space: string) => sql`(
-  select f.id, f.video_id, f.technique, v.source_hash as held,
+  select f.id, f.video_id, f.technique, v.source_hash as held, v.refused,
          left(concat_ws('. ', f.caption, f.composition, f.steal, f.on_screen_text, t.name || ': ' || t.description,
                         replace(f.subject, '-', ' ')), ${MAX_TEXT}) as text
     from frames f
@@ -38,21 +39,22 @@ export async function findTextsToEmbed(
   return rows
 }
 
-/** Stores vectors, and takes away those of frames without a text (null), with one event for all. */
+/** Stores vectors or why texts are refused, and takes away those of frames without a text, with one event for all. */
 export async function recordVectors(
   db: Db,
   space: string,
-  made: readonly { id: string; hash: string; bytes: Buffer | null }[],
+  made: readonly { id: string; hash: string; q8?: Buffer | undefined; refused?: string }[],
 ): Promise<void> {
-  const [ids, hashes, bytes] = [made.map(({ id }) => id), made.map(({ hash }) => hash), made.map((one) => one.bytes)]
+  const ids = made.map(({ id }) => id)
+  const lists = [ids, ...(['hash', 'q8', 'refused'] as const).map((of) => made.map((one) => one[of] ?? null))]
+  const [id, hash, q8, refused] = lists.map((list) => sql.param(list))
   await db.transaction(async (tx) => {
-    await tx.execute(sql`delete from frame_vectors where space = ${space} and frame_id = any(${sql.param(ids)})`)
+    await tx.execute(sql`delete from frame_vectors where space = ${space} and frame_id = any(${id})`)
     await tx.execute(sql`
-      insert into frame_vectors (frame_id, space, source_hash, q8)
-      select id, ${space}, hash, q8
-        from unnest(${sql.param(ids)}::text[], ${sql.param(hashes)}::text[], ${sql.param(bytes)}::bytea[])
-             m(id, hash, q8)
-       where q8 is not null and exists (select from frames f where f.id = m.id for key share)`)
+      insert into frame_vectors (frame_id, space, source_hash, q8, refused)
+      select id, ${space}, hash, q8, refused
+        from unnest(${id}::text[], ${hash}::text[], ${q8}::bytea[], ${refused}::text[]) m(id, hash, q8, refused)
+       where num_nonnulls(q8, refused) > 0 and exists (select from frames f where f.id = m.id for key share)`)
     const data = { space, frame_ids: ids }
     await appendEvent(tx, { type: 'frames.embedded', subject: space, accountId: null, data })
   })
@@ -63,6 +65,9 @@ export interface VectorStatus {
   space: string
   done: number
   frames: number
+  /** How many of the others the model refuses, and why one of them. */
+  refused: number
+  reason: string | null
   /** What the others will cost, in US dollars at four letters a token; null where no price is known. */
   expected_usd: number | null
   /** Questions are compared with the vectors of this space; null: of none yet. */
@@ -71,7 +76,8 @@ export interface VectorStatus {
 
 export async function findVectorStatus(db: Db, space: string, price: number | undefined): Promise<VectorStatus> {
   const { rows } = await db.execute<Omit<VectorStatus, 'space' | 'expected_usd'> & { letters: number }>(sql`
-    select count(held)::int as done, count(*)::int as frames, (select name from library_search.space) as searched,
+    select count(held)::int - count(refused)::int as done, count(*)::int as frames,
+           count(refused)::int as refused, max(refused) as reason, (select name from library_search.space) as searched,
            coalesce(sum(length(text)) filter (where held is null), 0)::float8 as letters
       from ${textsIn(space)} where text <> ''`)
   const { letters, ...counted } = rows[0]!
@@ -79,14 +85,18 @@ export async function findVectorStatus(db: Db, space: string, price: number | un
 }
 
 /** For people. */
-export function describeVectors({ space, done, frames, expected_usd, searched }: VectorStatus): string[] {
-  if (frames === 0 || (done === frames && searched === space)) return []
+export function describeVectors(status: VectorStatus): string[] {
+  const { space, done, frames, refused, reason, expected_usd, searched } = status
+  const none = refused > 0 ? [`! The text model refuses the texts of ${plural(refused, 'frame')}: ${reason}`] : []
+  if (frames === 0 || (done + refused === frames && searched === space)) return none
   const cost = expected_usd ? `, about $${expected_usd.toFixed(4)} to come` : ''
-  const state = searched === space ? '' : '; they are searched once all have one'
-  return [`${done} of ${frames} frames can be found by meaning (${space})${cost}${state}.`]
+  const isLast = searched && searched !== space ? ` and no worker makes those of ${searched} any more` : ''
+  const state = searched === space ? '' : `; they are searched once all have one${isLast}`
+  return [...none, `${done} of ${frames} frames have vectors of ${space}${cost}${state}.`]
 }
 
-/** Takes away what is not of the space that is searched. */
-export async function deleteOtherVectors(db: Db, space: string): Promise<void> {
-  await db.execute(sql`delete from frame_vectors where space <> ${space}`)
+/** Takes away the vectors of spaces that no consumer fills: one that begins there finds what is missing. */
+export async function deleteOldVectors(db: Db, consumerOf: (space: string) => string): Promise<void> {
+  await db.execute(sql`
+    delete from frame_vectors where not exists (select from checkpoints where consumer = ${consumerOf('')} || space)`)
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
+import { isIdle } from '../../events/consume.ts'
 import { AT_SWAP, LIVE, NEXT, rowsOf } from '../../search/postgres/tables.ts'
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
 import { sql } from '../../sql/orm.ts'
@@ -18,14 +19,19 @@ export async function beginGeneration(tx: Tx, space?: string): Promise<void> {
      where name is not null`)
 }
 
-/** Whether a space is not searched yet, and its consumer has read all of the log but what is younger than 10 s. */
-export async function isSpaceReady(db: Db, space: string, consumer: string): Promise<boolean> {
+/**
+ * Whether a space may take the place of the one that is searched: its consumer has read all of the log but what is
+ * younger than 10 s, and no process fills the other one. So workers with different settings do not alternate.
+ */
+export async function isSpaceReady(db: Db, space: string, consumerOf: (space: string) => string): Promise<boolean> {
   const [row] = await rowsOf<{ ready: boolean }>(
     db,
     sql`select not exists (select from events e
                             where (e.xid, e.seq) > (c.xid, c.seq) and e.time < now() - interval '10 s') as ready
           from checkpoints c
-         where c.consumer = ${consumer} and not exists (select from ${sql.raw(LIVE)}.space where name = ${space})`,
+         where c.consumer = ${consumerOf(space)}
+           and not exists (select from ${sql.raw(LIVE)}.space
+                            where name = ${space} or not ${isIdle(sql`${consumerOf('')} || name`)})`,
   )
   return row?.ready ?? false
 }

@@ -48,7 +48,8 @@ export function openBackground(): (reads: Snapshot) => Promise<Background> {
     const { space, frames } = row!
     const rows = await rowsOf<{ q8: Buffer }>(
       reads,
-      sql`select q8 from frame_vectors where space = ${space} order by hashtext(frame_id) limit ${SAMPLE}`,
+      sql`select q8 from frame_vectors where space = ${space} and q8 is not null
+           order by hashtext(frame_id) limit ${SAMPLE}`,
     )
     const sample = rows.map(({ q8 }) => toSigned(q8))
     known = { version, space: space ?? undefined, sample, frames: Math.max(frames, sample.length) }
@@ -97,7 +98,7 @@ export async function findClose(
     sql`select c.id, v.q8
           from (select id from ${FRAMES} where ${where} and bits is not null
                  order by bit_count(bits # ${bits}), id limit ${CHOSEN_BY_BITS}) c
-          join frame_vectors v on v.space = ${space} and v.frame_id = c.id`,
+          join frame_vectors v on v.space = ${space} and v.frame_id = c.id and v.q8 is not null`,
   )
   const scoreOf = scoresAgainst(background, vector)
   const best = rows
