@@ -15,7 +15,7 @@ import type { Extraction, ExtractOptions } from '../../src/video/extract/extract
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { Annotated } from '../../src/vocabulary.ts'
 import { useOpened } from '../support/closing.ts'
-import { runHere } from '../support/command-line.ts'
+import { runWith } from '../support/command-line.ts'
 import { cutShots, filmPicture } from '../support/film.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -245,16 +245,8 @@ export async function frames(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<CommandResult> {
-  const settings = settingsOf(service, redisUrl, env)
-  const before = { ...process.env }
-  Object.assign(process.env, settings)
-  try {
-    const { code, out: stdout, err: stderr } = await runHere(...args)
-    return { code, stdout, stderr, json: jsonOf(stdout) }
-  } finally {
-    for (const name of Object.keys(settings)) delete process.env[name]
-    Object.assign(process.env, before)
-  }
+  const { code, out: stdout, err: stderr } = await runWith(settingsOf(service, redisUrl, env), ...args)
+  return { code, stdout, stderr, json: jsonOf(stdout) }
 }
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { warnOfOtherHost } from '../../src/http/server.ts'
 import { createLogger } from '../../src/logger.ts'
-import { startFrames } from '../library/support.ts'
+import { frames, startFrames } from '../library/support.ts'
 import { startS3 } from '../support/bucket.ts'
 import { useFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listening.ts'
@@ -15,11 +15,11 @@ const dataDir = useFolder()
 
 const SECRET = 'not-the-password-0123456789'
 
-/** The one line with which a command ends. It names no secret. */
-async function refusal(command: string, env: Record<string, string>, status = 1): Promise<string> {
+/** The one line with which a command ends. It names no secret. One that ends its process runs in one of its own. */
+async function refusal(command: string, env: Record<string, string>, { status = 1, run = frames } = {}) {
   const given = { PORT: '0', METRICS_PORT: '0', ...env }
   const over = { stores, config: { dataDir } }
-  const { code, stdout, stderr } = await startFrames(over, stores.redisUrl, command.split(' '), given)
+  const { code, stdout, stderr } = await run(over, stores.redisUrl, command.split(' '), given)
   const lines = stderr.trim().split('\n')
   expect([command, code, stdout, lines.length], stderr).toEqual([command, status, '', 1])
   expect(stderr).not.toContain(SECRET)
@@ -51,8 +51,7 @@ test.each<Refused>([
   ...refused('migrate, worker, api', 'a folder of others', closed, /may not write \/sys\/frames.* chown -R \d+/),
   ...refused('start, migrate, worker, api', 'a folder that can never be made', never, impossible),
   ...refused('start, migrate, worker, api', 'a folder in a file', noFolder, impossible),
-  // A worker that stayed would never be started again.
-  ...refused('migrate, worker, accounts list', 'a wrong password', database, password),
+  ...refused('migrate, accounts list', 'a wrong password', database, password),
   ...refused(
     'migrate, accounts list',
     'no such database',
@@ -64,9 +63,13 @@ test.each<Refused>([
   expect(await refusal(command, env())).toMatch(says)
 })
 
+test('a worker that its database refuses ends, for one that stayed would never be started again', async () => {
+  expect(await refusal('worker', database(), { run: startFrames })).toMatch(password)
+})
+
 test('a host that does not exist is named', async () => {
   const nowhere = { DATABASE_URL: 'postgres://frames:secret@nowhere.invalid/frames' }
-  expect(await refusal('accounts list', nowhere, 3)).toBe(
+  expect(await refusal('accounts list', nowhere, { status: 3 })).toBe(
     'The database, Redis or the media store is unavailable (the host nowhere.invalid is not found). ' +
       'Check its address, and that it runs.',
   )
@@ -76,7 +79,9 @@ test('a port for metrics that is in use is one clear line', async () => {
   const taken = createServer()
   const { port } = await listenOn(taken)
   for (const command of ['api', 'start'])
-    expect(await refusal(command, { METRICS_PORT: String(port), DATA_DIR: join(dataDir, command) })).toBe(
+    expect(
+      await refusal(command, { METRICS_PORT: String(port), DATA_DIR: join(dataDir, command) }, { run: startFrames }),
+    ).toBe(
       `METRICS_PORT: port ${port} is in use. ` +
         'Set METRICS_PORT to another port (the worker takes the one above it), or to 0 for none.',
     )

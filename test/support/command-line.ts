@@ -9,23 +9,24 @@ export interface Said {
 
 const STREAMS = { out: process.stdout, err: process.stderr } as const
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => [process as NodeJS.EventEmitter, name] as const)
+
 /** A command in this process: starting one for each would be most of the test. Its settings are the process’s own. */
 export async function runHere(...args: string[]): Promise<Said> {
   const said: Record<keyof typeof STREAMS, Buffer[]> = { out: [], err: [] }
   const restore = (['out', 'err'] as const).map((to) => {
-    const listeners = STREAMS[to].listeners('error')
     const spy = vi.spyOn(STREAMS[to], 'write').mockImplementation((piece, ...rest) => {
       said[to].push(Buffer.from(piece as string))
       const written = rest.at(-1) as unknown
       if (typeof written === 'function') process.nextTick(written as () => void)
       return true
     })
-    return () => {
-      spy.mockRestore()
-      for (const one of STREAMS[to].listeners('error'))
-        if (!listeners.includes(one)) STREAMS[to].off('error', one as () => void)
-    }
+    return () => spy.mockRestore()
   })
+  // A command counts on the end of its process.
+  const heard = [...Object.values(STREAMS).map((stream) => [stream, 'error'] as const), ...SIGNALS].map(
+    ([on, name]) => [on, name, on.listeners(name)] as const,
+  )
   try {
     await runCommandLine(args)
     const [out, err] = [Buffer.concat(said.out).toString(), Buffer.concat(said.err).toString()]
@@ -33,5 +34,22 @@ export async function runHere(...args: string[]): Promise<Said> {
   } finally {
     process.exitCode = undefined
     for (const one of restore) one()
+    for (const [on, name, before] of heard)
+      for (const one of on.listeners(name)) if (!before.includes(one)) on.off(name, one as () => void)
+  }
+}
+
+/** The same with these settings, and without those that are undefined. */
+export async function runWith(settings: Record<string, string | undefined>, ...args: string[]): Promise<Said> {
+  const before = { ...process.env }
+  const set = (values: NodeJS.ProcessEnv) => {
+    for (const name of Object.keys(settings)) delete process.env[name]
+    for (const [name, value] of Object.entries(values)) if (value !== undefined) process.env[name] = value
+  }
+  set(settings)
+  try {
+    return await runHere(...args)
+  } finally {
+    set(before)
   }
 }
