@@ -90,6 +90,7 @@ test('a frame on a later page of a board can have a note', async () => {
   const path = `/web/boards/${json.board}`
   expect(await endOf(`${path}/note`, { page: '2', frame: frameIds[120]!, note: 'x' })).toBe(shown + pin)
   expect(await endOf(`${path}/cover`, { page: '2', cover: frameIds[120]! })).toBe(shown + pin)
+  expect(await endOf(`${path}/move`, { page: '2', move: `${frameIds[120]}:120` })).toBe(shown + pin)
   const removed = { page: '2', board: json.board, only: frameIds[119]! }
   expect((await me.post('/web/unpins', removed)).text).toContain(`<a href="${shown}">Back</a>`)
   // Without its last frame that page is gone.
@@ -114,21 +115,6 @@ test('a refused address of an open page is a page, and what scripts are told hol
     headers: { cookie, accept: 'application/json' },
   })
   expect([refused.status, refused.json.message]).toEqual([400, expect.stringMatching(/^flk_…: unknown/)])
-})
-
-test('of two moves from one page the last one wins, and the page shows it', async () => {
-  const { frameIds } = await seedFrames(api.db, { count: 5 })
-  const me = await person()
-  const made = await me.ask('/web/pins', { name: '<script>alert(1)</script>', frame: frameIds })
-  const id = made.json.board as string
-  expect((await me.get(`/boards/${id}`)).text).not.toContain('<script>alert')
-  const [a, b, c, d, e] = frameIds as [string, string, string, string, string]
-  const first = await me.ask(`/web/boards/${id}/move`, { move: `${e}:0` })
-  expect(first.json).toEqual({ position: 0, to: expect.any(String) })
-  const second = await me.post(`/web/boards/${id}/move`, { move: `${a}:4` })
-  expect([second.status, second.headers.get('location')]).toEqual([303, `/boards/${id}#pin-${a}`])
-  const shown = (await me.get(`/boards/${id}`)).text.matchAll(/id="pin-([^"]+)"/g)
-  expect([...shown].map(([, frame]) => frame)).toEqual([e, b, c, d, a])
 })
 
 test('unpinning can be taken back with notes, places and cover', async () => {

@@ -64,7 +64,8 @@ test('each change shows at the next read, and a link that has ended is gone', as
   await write('PUT', `${path}/frames/${frameIds[0]}`, { note: null })
   expect((await read()).linked.items[1].note).toBeNull()
 
-  await write('DELETE', `${path}/frames/${frameIds[2]}`)
+  for (let n = 0; n < 2; n++)
+    expect((await write('DELETE', `${path}/frames/${frameIds[2]}`)).json).toEqual({ ok: true })
   expect(idsOf((await read()).linked)).toEqual([frameIds[0], frameIds[1], other])
 
   await deleteVideo(api.db, videoId)

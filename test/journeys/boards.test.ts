@@ -140,19 +140,6 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     expect([await shown(), await page.locator('#toast').count()]).toEqual([saved, 0])
   })
 
-  test('a move of a board that was changed meanwhile is made, and the page shows the order as it is', async () => {
-    const [a, b, c, d] = frameIds
-    await page.goto(url(`${boardPath}?arrange=1`))
-    await pinFrame(service.stores.db, { accountId, boardId: boardId(), frameId: c!, position: 0 })
-    // It was shown as d, a, b, c.
-    await button(page, 'later', 0).press('Enter')
-    await page.locator('#live', { hasText: 'Moved to 3 of 4.' }).waitFor({ state: 'attached' })
-    expect(await order()).toEqual([c, d, a, b])
-    expect(await page.locator('#pins > li').evaluateAll((items) => items.map(({ id }) => id))).toEqual(
-      [c, d, a, b].map((id) => `pin-${id}`),
-    )
-  })
-
   test('a removal is undone where it was, with its note, and all of it works without script', async () => {
     const plain = await browser.open({ javaScriptEnabled: false })
     await signIn(plain, service.stores.db, service.config.publicUrl, 'ada@example.org')
