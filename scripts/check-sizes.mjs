@@ -49,7 +49,7 @@ const CEILINGS = {
   'src/workers': 1_506,
   'TypeScript of src': 58_664,
   'text of src': 66_005,
-  tests: 42_046,
+  tests: 42_070,
   bench: 6_774,
   'words of docs': 21_156,
   'words of decisions': 5_989,

@@ -145,12 +145,12 @@ async function handleBatch(handling: Handling, progress: Progress): Promise<bool
     progress.failures = 0
     narrow(consumer, progress, progress.suspects - events.length)
   } catch (error) {
-    if (!isFaultOf(handling, error)) throw error
-    log.error({ err: error, failures: progress.failures + 1, eventId: wanted[0]?.id }, 'consumer failed on events')
-    if (wanted.length > 1) {
-      narrow(consumer, progress, events.length)
-      throw error
-    }
+    const isFault = isFaultOf(handling, error)
+    if (isFault)
+      log.error({ err: error, failures: progress.failures + 1, eventId: wanted[0]?.id }, 'consumer failed on events')
+    // Too many at once look like an outage too: their statement takes longer than one may.
+    if (wanted.length > 1) narrow(consumer, progress, events.length)
+    if (!isFault || wanted.length > 1) throw error
     progress.failures++
     if (progress.failures < MAX_FAILURES) throw error
     await db.transaction(async (tx) => {

@@ -287,6 +287,30 @@ test('an outage is logged when it begins and when it ends, and counts against no
   expect(rows).toEqual([])
 })
 
+test('events that take too long together are handled by fewer at a time', async () => {
+  for (let n = 0; n < 8; n++) await write(`slow ${n}`)
+  await untilReadable(stores.db)
+  const handled = new Set<string>()
+  const running = startConsumer(
+    { db: stores.db, url: stores.databaseUrl, logger, pollMs: 1 },
+    {
+      name: 'too many',
+      async handle(events: StoredEvent[]) {
+        const slow = events.filter(({ subject }) => subject.startsWith('slow'))
+        return async (tx: Tx) => {
+          // As a statement that takes longer than one may, whatever the machine does.
+          if (slow.length > 3) await tx.execute(sql`set local statement_timeout = 1; select pg_sleep(60)`)
+          for (const { subject } of slow) handled.add(subject)
+        }
+      },
+    },
+  )
+  await running.drain()
+  await running[Symbol.asyncDispose]()
+  expect(handled.size).toBe(8)
+  expect(await listDeadEvents(stores.db, { consumer: 'too many' })).toEqual([])
+})
+
 test('a predecessor that only slept cannot move the checkpoint back', async () => {
   const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
   let release: (() => void) | undefined
