@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { pino } from 'pino'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
@@ -118,14 +119,16 @@ async function measureRecall(model: Embedder, texts: number) {
     ...model,
     async embed(list, signal) {
       const made = await model.embed(list, signal)
-      for (const [n, text] of list.entries()) exact.set(text, made.vectors[n]!)
+      for (const [n, text] of list.entries()) exact.set(hash('md5', text), made.vectors[n]!)
       return made
     },
   }
   await embedAll(db, noting)
   const { reads } = openBoth(db, model)
   const signal = AbortSignal.timeout(600_000)
-  const all = [...exact.values()]
+  const { rows } = await db.$client.query('select frame_id, source_hash from frame_vectors')
+  const hashOf = new Map<string, string>(rows.map((row) => [row.frame_id, row.source_hash]))
+  const all = [...hashOf.values()].map((one) => exact.get(one)!)
   const recalls: number[] = []
   for (const { q } of MEANING_PHRASES.wanted) {
     const vector = (await model.embed([q], signal)).vectors[0]!
@@ -133,8 +136,7 @@ async function measureRecall(model: Embedder, texts: number) {
     const query = { question: readQuestion(q), filters: {}, limit: 10 }
     const hits = (await reads.close({ space: model.space, vector }, query))!
     const near = hits.map(({ document }) => {
-      const text = [...exact.keys()].find((one) => one.startsWith(`${document.caption}. ${document.composition}. `))!
-      return nearness(vector, exact.get(text)!)
+      return nearness(vector, exact.get(hashOf.get(document.id)!)!)
     })
     recalls.push(near.filter((one) => one >= tenth - 1e-6).length / 10)
   }

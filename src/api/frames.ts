@@ -128,8 +128,8 @@ export const frameEndpoints = [
       tag: 'Library',
       summary: 'Frames like this one',
       description:
-        'Most alike first, from a likeness (`score`) of 0.5 on or of the same picture, at most one of its own video ' +
-        'unless `video` names that.',
+        'Most alike first, in looks or in meaning (`matched.meaning`), from a likeness (`score`) of 0.5 on or of the ' +
+        'same picture, at most one of its own video unless `video` names that.',
       parameters: {
         ...filterParameters,
         other_videos: { schema: flag, fallback: false, description: '`1` leaves its own video out.' },

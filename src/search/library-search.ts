@@ -327,6 +327,14 @@ export interface SequencePage {
   next: string | null
 }
 
+export interface SimilarQuery {
+  filters: FrameFilters
+  limit: number
+  otherVideos?: boolean | undefined
+  /** What the text model can compare: the search sets it. */
+  texts?: { space: string; canRead(text: string): boolean } | undefined
+}
+
 export interface LibrarySearch {
   /**
    * Of the read model, its replica and the text model. It changes whenever a result of either engine may change, and
@@ -350,10 +358,7 @@ export interface LibrarySearch {
    * Frames that are alike (`isAlike`). At most one is of the frame's own video, or none: unless the filters
    * name that video. Undefined for an unknown frame.
    */
-  similar(
-    id: string,
-    query: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
-  ): Promise<Hit<FrameDocument>[] | undefined>
+  similar(id: string, query: SimilarQuery): Promise<Hit<FrameDocument>[] | undefined>
   video(id: string): Promise<VideoDocument | undefined>
   /** Newest first. */
   videos(query: {

@@ -19,22 +19,25 @@ function likenessBesideWords(one: FrameDocument, other: FrameDocument): number {
 /**
  * The `count` frames that are most like one, and others, with their likeness 0–1: palette 0.35, picture structure
  * (difference hash) 0.25, attributes 0.25, words 0.15. Words are the dearest part, so they are compared only where the
- * rest leaves a frame a chance.
+ * rest leaves a frame a chance. How near they are in meaning is their likeness where that is more.
  */
 export function mostAlike(
   one: FrameDocument,
   others: readonly FrameDocument[],
   count: number,
+  meanings: ReadonlyMap<string, number> = new Map(),
 ): { document: FrameDocument; likeness: number }[] {
   const words = wordsOf(one)
   const rough = others.map((document) => ({ document, likeness: likenessBesideWords(one, document) }))
   rough.sort((a, b) => b.likeness - a.likeness)
   // A likeness is compared by what is shown of it.
   const least = (rough[count - 1]?.likeness ?? 0) - ROUNDING
-  const chances = rough.filter(({ likeness }, n) => n < count || likeness + WORDS_WEIGHT >= least)
+  const meaningOf = ({ id }: FrameDocument) => meanings.get(id) ?? 0
+  const most = (likeness: number, document: FrameDocument) => Math.max(likeness + WORDS_WEIGHT, meaningOf(document))
+  const chances = rough.filter(({ likeness, document }, n) => n < count || most(likeness, document) >= least)
   return chances.map(({ document, likeness }) => ({
     document,
-    likeness: likeness + WORDS_WEIGHT * sharedWords(words, document),
+    likeness: Math.max(likeness + WORDS_WEIGHT * sharedWords(words, document), meaningOf(document)),
   }))
 }
 
@@ -63,13 +66,15 @@ function sharedWords(a: ReadonlySet<string>, other: FrameDocument): number {
  * nothing in common, three of four pairs just above it do, and what shows the same picture has 0.58 or more.
  */
 const ENOUGH_LIKENESS = 0.5
+/** And from this one on whatever they mean: below it, a bud led to a boy and a title to a chart. */
+const CLEAR_LIKENESS = 0.58
 
 /** Bits of two hashes within which the index of pictures finds all. */
 const PICTURE_WITHIN = 7
 
-/** Whether two frames are alike: by all they have, or because they show the same picture. */
-export const isAlike = (one: FrameDocument, other: FrameDocument, likeness: number): boolean =>
-  likeness >= ENOUGH_LIKENESS ||
+/** Whether two frames are alike: by all they have, or because they show the same picture. `isFar`: in meaning. */
+export const isAlike = (one: FrameDocument, other: FrameDocument, likeness: number, isFar = false): boolean =>
+  likeness >= (isFar ? CLEAR_LIKENESS : ENOUGH_LIKENESS) ||
   (hashDistance(one.phash, other.phash) <= PICTURE_WITHIN && Math.abs(one.luma - other.luma) <= SAME_LUMA)
 
 /** Shares of a palette and of a picture's structure from which people see them as alike. */

@@ -84,7 +84,7 @@ export function openMeaning({
   /** The nearest frames, the best first, and whether any stands out. */
   async function find(question: Question, filters: FrameFilters): Promise<{ said: MeaningSaid; hits: FrameHit[] }> {
     const text = textOf(question)
-    if (model.isEnglishOnly && !isEnglish(text)) return { said: 'english only', hits: [] }
+    if (!readerOf(model)(text)) return { said: 'english only', hits: [] }
     try {
       if (!(await comparesIn(model.space))) return { said: 'not ready', hits: [] }
       const vector = await vectorOf(text)
@@ -100,7 +100,7 @@ export function openMeaning({
   }
 
   return {
-    space: model.space,
+    texts: { space: model.space, canRead: readerOf(model) },
     /**
      * A short list of a search: frames with every word, then by turns those with some of the words and those that are
      * close in meaning.
@@ -175,8 +175,11 @@ function withoutSame(hits: readonly FrameHit[], before: readonly FrameHit[]): Fr
 const textOf = ({ text, wanted, excluded }: Question): string =>
   excluded.length > 0 ? wanted.map((one) => one.text).join(' ') : text.trim()
 
+/** Whether a model reads the language of a text. */
+const readerOf = (model: TextModel) => (text: string) => !model.isEnglishOnly || isEnglish(text)
+
 /**
- * Whether a question may be English: in Latin letters, and with fewer function words of another language. One such word
+ * Whether a text may be English: in Latin letters, and with fewer function words of another language. One such word
  * among several may be English too, as in *price per seat*.
  */
 function isEnglish(text: string): boolean {

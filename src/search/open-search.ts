@@ -128,7 +128,7 @@ export function openSearch({
   return {
     ...reads,
     version: async () =>
-      [await reads.version(), await replica?.version(), meaning?.space].filter((part) => part !== undefined).join('.'),
+      [await reads.version(), await replica?.version(), meaning?.texts.space].filter(Boolean).join('.'),
 
     async search({ q, asker, ...query }) {
       const question = await read(q)
@@ -156,7 +156,7 @@ export function openSearch({
       return meaning?.add(asked, found) ?? found
     },
 
-    similar: async (id, query) => reads.similar(id, await withSlugs(query)),
+    similar: async (id, query) => reads.similar(id, await withSlugs({ ...query, texts: meaning?.texts })),
 
     async sequences(query) {
       const readStep = async ({ q, ...step }: (typeof query.steps)[number]) => ({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openApi } from '../../src/server/main.ts'
 import { fakeEmbedder } from '../support/fake-embedder.ts'
-import { seedVideo } from '../support/seed.ts'
+import { type SeedFrame, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -24,11 +24,26 @@ beforeAll(async () => {
   service = await openService({ workerOptions: { embedder: model, reconcileMs: 100 }, overrides: { embedder: model } })
   const others = Array.from({ length: 40 }, (_, n) => ({ caption: `Wall number ${n} of painted boards` }))
   const meant = Object.values(CAPTIONS).map((caption) => {
-    return { caption, subject: 'b-roll' as const, ...(caption.includes('spacecraft') && SAME) }
+    const picture = caption.includes('spacecraft') ? SAME : caption === CAPTIONS.kettle && { phash: '0000000000000000' }
+    return { caption, subject: 'b-roll' as const, ...picture }
   })
   const frames = [...meant, ...others]
   const { frameIds } = await seedVideo(service.stores.db, { frames })
   ids = Object.fromEntries(Object.keys(CAPTIONS).map((key, n) => [key, frameIds[n]!]))
+  // One shows what the kettle shows but looks different, one looks about as it does but shows something else.
+  const unlike: SeedFrame = {
+    palette: ['#00ff00'],
+    paletteShares: [1],
+    phash: 'ffffffffffffffff',
+    subject: 'ui',
+    tone: 'bright',
+  }
+  const besides: SeedFrame[] = [
+    { caption: 'The kettle boils', ...unlike },
+    { caption: 'Wall of painted boards', phash: '00000000003fffff', subject: 'crowd', tone: 'dark' },
+  ]
+  const film = await seedVideo(service.stores.db, { frames: besides })
+  ids = { ...ids, boils: film.frameIds[0]!, wall: film.frameIds[1]! }
   await service.drain()
   const searched = () => service.stores.db.$client.query('select from library_search.space')
   await until(async () => (await searched()).rows.length === 1)
@@ -105,12 +120,21 @@ test('what is left out or in quotes is not found by meaning', async () => {
 })
 
 test('sort=meaning has the nearest frames alone, on one page', async () => {
-  const { frames, hasMore } = await get('/api/frames?q=tea&sort=meaning')
-  expect(frames[0].id).toBe(ids.kettle)
+  const { frames, hasMore } = await get('/api/frames?q=pet&sort=meaning')
+  expect(frames[0].id).toBe(ids.dog)
   expect(frames).toHaveLength(24)
   expect(hasMore).toBe(false)
-  expect((await get('/api/frames?q=tea&sort=meaning&page=2')).frames).toEqual([])
+  expect((await get('/api/frames?q=pet&sort=meaning&page=2')).frames).toEqual([])
   expect((await service.get('/api/frames?sort=meaning')).status).toBe(400)
+})
+
+test('frames like one are alike in meaning too, and end where likeness does', async () => {
+  const { frames } = await get(`/api/frames/${ids.kettle}/similar?other_videos=1`)
+  expect(frames.map(({ id, matched }: { id: string; matched: object }) => [id, matched])).toEqual([
+    [ids.boils, { meaning: expect.stringMatching(/^0\.[5-9]\d$/) }],
+  ])
+  const told = await callTool('find_similar_frames', { frame_id: ids.kettle!, other_videos: true })
+  expect(told).toMatch(/shares meaning 0\.[5-9]/)
 })
 
 test('a question in another language is not compared', async () => {
@@ -147,4 +171,6 @@ test('where it is off, sort=meaning says so, and no answer with meaning counts a
   const plain = await ask(path, { 'if-none-match': kept })
   expect(plain.status).toBe(200)
   expect((await plain.json()).read_as).not.toHaveProperty('meaning')
+  const alike = await ask(`/api/frames/${ids.kettle}/similar?other_videos=1`)
+  expect(idsOf((await alike.json()).frames)).toEqual([ids.wall])
 })

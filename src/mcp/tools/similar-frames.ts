@@ -41,10 +41,14 @@ export function findSimilarFrames(deps: ToolApp): Tool {
         deps.search.framesByIds([args.frame_id]),
       ])
       if (!hits || !me) throw notFound(`frame: ${args.frame_id}. Use an id or image URL from another tool`)
-      const alike = hits.map(({ document, score }) => ({
+      const alike = hits.map(({ document, score, matched: { meaning } }) => ({
         document,
         score: hundredths(score),
-        shares: [...(document.video_id === me.video_id ? ['the same film'] : []), ...sharedTraits(me, document)],
+        shares: [
+          ...(document.video_id === me.video_id ? ['the same film'] : []),
+          ...(Number(meaning) >= 0.5 ? [`meaning ${meaning}`] : []),
+          ...sharedTraits(me, document),
+        ],
       }))
       const counts = {
         alike: alike.length,

@@ -1,4 +1,4 @@
-import { sql } from '../../sql/orm.ts'
+import { type SQL, sql } from '../../sql/orm.ts'
 import type { FrameFilters, FrameHit } from '../library-search.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import { namedValues } from '../text/named-words.ts'
@@ -57,15 +57,21 @@ export function openBackground(): (reads: Snapshot) => Promise<Background> {
   }
 }
 
+/** A frame is no background of itself. */
+const ITSELF = 0.9999
+
+/** How many deviations the farthest of so many frames are out by chance. */
+const farthestOf = ({ frames }: Background) => Math.sqrt(2 * Math.log(Math.max(frames, 2)))
+
 /**
  * How far out of a background a nearness is: 0.5 where it is as far out as the farthest of as many frames would be by
  * chance, and more where it stands out.
  */
-function scoresAgainst({ sample, frames }: Background, vector: Direction['vector']): (near: number) => number {
-  const all = sample.map((one) => nearness(vector, one))
+function scoresAgainst(background: Background, vector: Direction['vector']): (near: number) => number {
+  const all = background.sample.map((one) => nearness(vector, one)).filter((near) => near < ITSELF)
   const mean = all.reduce((sum, one) => sum + one, 0) / all.length
   const deviation = Math.sqrt(all.reduce((sum, one) => sum + (one - mean) ** 2, 0) / all.length)
-  const farthest = Math.sqrt(2 * Math.log(Math.max(frames, 2)))
+  const farthest = farthestOf(background)
   return (near) => {
     const out = Math.max(0, (near - mean) / Math.max(deviation, Number.EPSILON))
     return out / (out + farthest)
@@ -77,6 +83,33 @@ export interface CloseQuery {
   filters: FrameFilters
   limit: number
 }
+
+/** What frames mean beside one. Undefined where that has no vector of this space. */
+export async function meaningsBeside(reads: Snapshot, background: Background, space: string, id: string) {
+  if (!canCompare(background, space)) return undefined
+  const vectorsOf = (ids: readonly string[]) =>
+    rowsOf<{ id: string; q8: Buffer }>(
+      reads,
+      sql`select frame_id as id, q8 from frame_vectors
+           where space = ${space} and q8 is not null and frame_id = any(${sql.param(ids)})`,
+    )
+  const [own] = await vectorsOf([id])
+  if (!own) return undefined
+  const vector = toSigned(own.q8)
+  const scoreOf = scoresAgainst(background, vector)
+  return {
+    nearest: async (where: SQL) => (await rowsOf<{ id: string }>(reads, nearestBy(vector, where))).map(({ id }) => id),
+    scoresOf: async (ids: readonly string[]) =>
+      new Map((await vectorsOf(ids)).map(({ id, q8 }) => [id, scoreOf(nearness(vector, toSigned(q8)))])),
+    /** The score of one deviation: most frames are farther. */
+    nearer: 1 / (1 + farthestOf(background)),
+  }
+}
+
+/** The ids of the nearest by bits. */
+const nearestBy = (vector: Direction['vector'], where: SQL): SQL => sql`
+  select id from ${FRAMES} where ${where} and bits is not null
+   order by bit_count(bits # ('x' || ${toBits(vector)})::varbit), id limit ${CHOSEN_BY_BITS}`
 
 /** Whether frames have vectors of this space, enough to stand out of and few enough to be compared one by one. */
 export const canCompare = (background: Background, space: string): boolean =>
@@ -92,12 +125,10 @@ export async function findClose(
   if (!canCompare(background, space)) return undefined
   const fixed = fixedOf({ senses: [], excluded: question.excluded })
   const where = whereOf(filters, fixed === undefined ? undefined : tsquery(fixed))
-  const bits = sql`('x' || ${toBits(vector)})::varbit`
   const rows = await rowsOf<{ id: string; q8: Buffer }>(
     reads,
     sql`select c.id, v.q8
-          from (select id from ${FRAMES} where ${where} and bits is not null
-                 order by bit_count(bits # ${bits}), id limit ${CHOSEN_BY_BITS}) c
+          from (${nearestBy(vector, where)}) c
           join frame_vectors v on v.space = ${space} and v.frame_id = c.id and v.q8 is not null`,
   )
   const scoreOf = scoresAgainst(background, vector)

@@ -99,7 +99,7 @@ export function openReadModel(
     comparesIn: (space) => inSnapshot(pool, async (reads) => canCompare(await background(reads), space)),
     close: (direction, query) =>
       inSnapshot(pool, async (reads) => findClose(reads, await background(reads), direction, query)),
-    similar: (id, query) => inSnapshot(pool, (reads) => findSimilar(reads, id, query)),
+    similar: (id, query) => inSnapshot(pool, (reads) => findSimilar(reads, id, query, () => background(reads))),
     video: (id) => findVideo(db, id),
     videos: (query) => loadVideos(db, query),
     brands: (query) => loadBrands(db, query),

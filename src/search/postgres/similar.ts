@@ -1,8 +1,9 @@
 import { type SQL, sql } from '../../sql/orm.ts'
 import { cellOf } from '../color.ts'
-import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
+import type { FrameDocument, Hit, SimilarQuery } from '../library-search.ts'
 import { COMPARED, isAlike, mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../text/match.ts'
+import { type Background, meaningsBeside } from './close.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
 import { FRAMES, quoted, rowsOf, type Snapshot, whereOf } from './tables.ts'
@@ -16,25 +17,34 @@ const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone
 export async function findSimilar(
   reads: Snapshot,
   id: string,
-  { filters, limit, otherVideos = false }: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
+  { filters, limit, otherVideos = false, texts }: SimilarQuery,
+  background: () => Promise<Background>,
 ): Promise<Hit<FrameDocument>[] | undefined> {
   const me = (await documentsOf(reads, 'frames', [id])).get(id)
   if (!me) return undefined
   const isAskedFor = filters.video?.includes(me.video_id) && !otherVideos
   const isOther = isAskedFor ? sql`true` : sql`video_id <> ${me.video_id}`
   const where = sql`${whereOf(filters)} and id <> ${me.id}`
+  const means = texts?.canRead(me.caption ?? '')
+    ? await meaningsBeside(reads, await background(), texts.space, id)
+    : undefined
   const others = await candidateIds(reads, me, sql`${where} and ${isOther}`, limit)
+  others.push(...((await means?.nearest(sql`${where} and ${isOther}`)) ?? []))
   const own = isAskedFor || otherVideos ? [] : await candidateIds(reads, me, sql`${where} and not ${isOther}`, 1)
   const documents = [...(await documentsOf(reads, 'frames', [...others, ...own])).values()]
+  const meanings = await means?.scoresOf([...others, ...own])
+  const isFar = ({ id }: FrameDocument) => (meanings?.get(id) ?? 1) < (means?.nearer ?? 0)
   const isOwn = ({ video_id }: FrameDocument) => !isAskedFor && video_id === me.video_id
   const [mine, theirs] = [documents.filter(isOwn), documents.filter((one) => !isOwn(one))]
-  const hits = [...mostAlike(me, mine, 1), ...mostAlike(me, theirs, limit)]
-    .filter(({ document, likeness }) => isAlike(me, document, likeness))
-    .map(({ document, likeness }) => ({ document, score: rounded(likeness), matched: {} }))
+  const hits = [...mostAlike(me, mine, 1, meanings), ...mostAlike(me, theirs, limit, meanings)]
+    .filter(({ document, likeness }) => isAlike(me, document, likeness, isFar(document)))
+    .map(({ document, likeness }) => ({ document, score: rounded(likeness), ...toMatched(meanings?.get(document.id)) }))
     .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
   const nearest = isAskedFor ? undefined : hits.find(({ document }) => document.video_id === me.video_id)
   return hits.filter((hit) => isAskedFor || hit === nearest || hit.document.video_id !== me.video_id).slice(0, limit)
 }
+
+const toMatched = (meaning?: number) => ({ matched: { ...(meaning && { meaning: meaning.toFixed(2) }) } })
 
 /** Within a transaction, whose planner it sets. */
 async function candidateIds(reads: Snapshot, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
