@@ -145,7 +145,7 @@ test.each<[name: string, args: Record<string, unknown>, said: string]>([
   ['describe_film', { video_id: 'nope' }, 'search_library'],
   ['describe_film', { video_id: [] }, 'video_id'],
   ['find_films', { min: 'speed:3' }, 'no measure speed; measures are duration_sec, '],
-  ['find_films', { min: 'fast' }, 'shot_median_sec:1.5'],
+  ['find_films', { min: 'fast' }, 'shot_median_sec:2'],
   ['find_films', { page: 2 }, 'page: this list has no numbered pages'],
   ['find_films', { min: 'mood:1', cursor: 'x' }, 'min: no measure mood'],
   ['find_sequences', { steps: [{ mood: 'dark' }, ui] }, 'no filter mood; subject'],
