@@ -12,6 +12,8 @@ interface Composition extends FrameRest {
   candidate: PickCandidate
   /** It stood for an instant only, and went over into what came next. */
   isPassing: boolean
+  /** The state that a brief one grew over: where the next one shows nothing of it, both were seen at once. */
+  over: Composition | null
 }
 
 /** What is known of a drawn shot so far. */
@@ -60,16 +62,15 @@ export function createCompositionFinder(): CompositionFinder {
 /** Whether the picture of this still may yet be picked. */
 export function holdsStill({ previous, rest, open, fullest, found }: CompositionFinder, still: PickCandidate): boolean {
   return (
-    [previous, open?.candidate, fullest?.candidate].includes(still) ||
+    [previous, open?.candidate, open?.over?.candidate, fullest?.candidate].includes(still) ||
     (rest?.members.includes(still) ?? false) ||
     found.some(({ candidate }) => candidate === still)
   )
 }
 
-/** The next still of the shot. */
-export function addStill(finder: CompositionFinder, still: PickCandidate): void {
+/** The next still of the shot. One that may be mixed with the next shot only prolongs a rest. */
+export function addStill(finder: CompositionFinder, still: PickCandidate, isMixed: boolean): void {
   const before = finder.previous
-  finder.previous = still
   if (isBlank(still.features)) {
     closeRest(finder)
     giveUpOpen(finder)
@@ -81,7 +82,10 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   const isCalm = finder.liveliest >= LIMITS.lively && step <= Math.min(LIMITS.calm, LIMITS.calmShare * finder.liveliest)
   const rests = isQuiet || (isCalm && hasFlatGround(still.features))
   const isOnMovingGround = () => step <= LIMITS.calm && isSteady(before!.features, still.features, LIMITS.changedBy)
-  if (before && (rests || isOnMovingGround())) {
+  const goesOn = before && (rests || isOnMovingGround())
+  if (isMixed && !goesOn) return
+  finder.previous = still
+  if (goesOn) {
     addToRest(finder, { before, still, isQuiet })
     return
   }
@@ -94,10 +98,10 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
     finder.fullest = { candidate: still, edges: Math.max(edges, finder.fullest?.edges ?? 0) }
 }
 
-/** The shot has ended. `unrested`: whether its last stretch counts that never rested; `alone`: for want of a rest. */
-export function finishShot(finder: CompositionFinder, unrested: 'counts' | 'alone' | 'never'): void {
+/** The shot has ended. `unrested`: whether its last stretch counts that never rested, or only what stood to the end. */
+export function finishShot(finder: CompositionFinder, unrested: 'counts' | 'atEnd' | 'never'): void {
   closeRest(finder)
-  if (unrested === 'counts' || (unrested === 'alone' && !finder.hasRested)) closeRestless(finder)
+  if (unrested !== 'never') closeRestless(finder, unrested === 'atEnd')
   giveUpOpen(finder)
 }
 
@@ -152,40 +156,36 @@ function closeRest(finder: CompositionFinder, next?: PickCandidate): void {
   const { fromMs, toMs } = isOne ? last.held : { fromMs: rest.fromMs, toMs: last.tMs }
   const candidate = choose(members, toMs - fromMs)
   const edges = countEdges(candidate.features.picture)
-  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing })
+  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, isPassing, over: null })
 }
 
-/** The fullest picture of a stretch that never rested, where it shows more than the rest before. */
-function closeRestless(finder: CompositionFinder): void {
+/** The fullest picture of a stretch without rest, where it shows more than the rest before, or stood to the end. */
+function closeRestless(finder: CompositionFinder, atEnd: boolean): void {
   if (!finder.fullest) return
   const { candidate, edges } = finder.fullest
   finder.fullest = null
   const { tMs } = candidate
   const builtFromMs = finder.restlessSinceMs ?? tMs
-  const shown = {
-    candidate,
-    edges,
-    fromMs: tMs,
-    toMs: tMs,
-    builtFromMs,
-    steps: 0,
-    isAtRest: false,
-    isPassing: false,
-  }
-  if (!finder.open || relate(finder.open, shown) === 'grows') settle(finder, shown)
+  const stands = atEnd && candidate === finder.previous && tMs - builtFromMs >= DRIFT_MS
+  if (atEnd && finder.hasRested && !stands) return
+  const rest = { fromMs: tMs, toMs: tMs, builtFromMs, steps: 0, isAtRest: false }
+  const shown = { candidate, edges, ...rest, isPassing: false, over: null }
+  const relation = finder.open ? relate(finder.open, shown) : 'new'
+  if (relation === 'grows' || (relation === 'new' && (stands || !finder.open))) settle(finder, shown)
 }
 
 function settle(finder: CompositionFinder, next: Composition): void {
-  const { open } = finder
+  const open = withoutGhost(finder, next)
   if (open) {
     const relation = relate(open, next)
-    if (relation === 'leaves') {
+    if (relation === 'leaves' && (!open.isPassing || isBrief(next))) {
       finder.passedOver.push({ tMs: next.candidate.tMs, why: 'what it shows is leaving the picture' })
       return
     }
-    if (relation === 'new') giveUpOpen(finder, next)
+    if (relation === 'new' || relation === 'leaves') giveUpOpen(finder, next)
     else {
-      if (relation === 'grows') finder.passedOver.push({ tMs: open.candidate.tMs, why: 'a step of a build-up' })
+      if (relation === 'grows' && isBrief(next)) next.over = open
+      else if (relation === 'grows') finder.passedOver.push({ tMs: open.candidate.tMs, why: 'a step of a build-up' })
       next.steps = open.steps + (relation === 'grows' ? 1 : 0)
       next.builtFromMs = open.builtFromMs
       if (relation === 'same' && next.fromMs - open.toMs <= CONTIGUOUS_MS) next.fromMs = open.fromMs
@@ -195,15 +195,29 @@ function settle(finder: CompositionFinder, next: Composition): void {
   finder.open = next
 }
 
+/** The open composition. In the middle of a crossfade a brief one shows two states at once: it is none. */
+function withoutGhost(finder: CompositionFinder, next?: Composition): Composition | null {
+  const { open } = finder
+  if (!open?.over) return open
+  const { candidate, over } = open
+  open.over = null
+  const isGhost = next && relate(open, next) !== 'new' && isCutOff(over.candidate, next.candidate)
+  if (isGhost) finder.passedOver.push({ tMs: candidate.tMs, why: 'two states at once' })
+  else finder.passedOver.push({ tMs: over.candidate.tMs, why: 'a step of a build-up' })
+  if (isGhost) finder.open = over
+  return finder.open
+}
+
 /** No later state contains the open composition. */
 function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
-  const { open } = finder
+  const open = withoutGhost(finder)
   finder.open = null
   if (!open) return
   const { tMs } = open.candidate
   if (open.isPassing)
     finder.passedOver.push({ tMs, why: 'it stands for an instant, and goes over into the next state' })
   else if (next && isHalt(open, next)) finder.passedOver.push({ tMs, why: 'a short halt before a longer rest' })
+  else if (next && open.edges < LIMITS.nearlyBlank) finder.passedOver.push({ tMs, why: 'it shows next to nothing' })
   else finder.found.push(open)
 }
 

@@ -44,6 +44,8 @@ export const LIMITS = {
   lostAlways: 6,
   /** A step of a build-up adds edges; a panel that changes its colour does not. */
   added: 10,
+  /** A dot or a caret has so few edges: beside another state it is none. */
+  nearlyBlank: 24,
   /** So many edges are letters or figures, and so many of them may be lost over a ground that moves. */
   figures: 60,
   moved: 0.03,
@@ -81,12 +83,13 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
   const [a, b] = [earlier.candidate.features, later.candidate.features]
   const changed = changedBlocks(a, b)
   if (changed <= LIMITS.same) return 'same'
-  if (isRecoloured(a, b)) return 'new'
+  const isGrown = later.edges >= earlier.edges && isPartOf(a, b)
+  if (isRecoloured(a, b, isGrown)) return 'new'
   // The last breath of a movement: an overshoot holds still for an instant, then settles.
   const gapMs = later.fromMs - earlier.toMs
   const isOneMovement = gapMs < NEXT_STILL_MS || (isBrief(earlier) && gapMs < SOON_MS)
   if (isOneMovement && later.isAtRest && changed <= LIMITS.little && later.edges >= 0.8 * earlier.edges) return 'grows'
-  if (later.edges >= earlier.edges) return isPartOf(a, b) ? 'grows' : 'new'
+  if (later.edges >= earlier.edges) return isGrown ? 'grows' : 'new'
   return isPartOf(b, a) ? 'leaves' : 'new'
 }
 
@@ -116,9 +119,12 @@ export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
 }
 
 /** Whether what stands in both pictures has another colour: a panel that is swapped in place keeps its edges. */
-function isRecoloured(a: FrameFeatures, b: FrameFeatures): boolean {
+function isRecoloured(a: FrameFeatures, b: FrameFeatures, isGrown = false): boolean {
   const isOther = recolouring(a, b)
-  return isOther !== null && compareEdges(a.picture, b.picture, isOther).kept >= LIMITS.recoloured
+  if (!isOther || compareEdges(a.picture, b.picture, isOther).kept < LIMITS.recoloured) return false
+  // A step of a build-up may colour what was there. What it adds stands beside that.
+  const beside = isGrown ? compareEdges(a.picture, b.picture, (at) => !isOther(at)) : null
+  return !beside || beside.otherEdges - beside.kept < LIMITS.added
 }
 
 /** Tells whether a pixel lies in a cell of the mini image whose colour differs. Null where none does. */

@@ -1,7 +1,7 @@
 import { type FrameRest, hashDistance, type Kind } from '../../vocabulary.ts'
-import { type FrameFeatures, MINI_BYTES } from '../shots/features.ts'
+import { type FrameFeatures, MINI_BYTES, PICTURE_WIDTH } from '../shots/features.ts'
 import type { Held } from './drawn-pictures.ts'
-import { looksTheSame } from './drawn-pictures.ts'
+import { hasFlatGround, looksTheSame } from './drawn-pictures.ts'
 import { differenceHash, type YuvPicture } from './measure.ts'
 
 /** A full-size picture that may be kept. The decode pass offers about ten a second. */
@@ -44,6 +44,7 @@ export function createKeptFrames() {
   return {
     /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
     isKnown(candidate: PickCandidate, nature: 'drawn' | 'camera' = 'camera'): boolean {
+      if (kept.some((other) => isOtherCaption(candidate.features, other.features))) return true
       if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
       const hash = differenceHash(candidate.features.picture)
       return kept.some(
@@ -82,11 +83,26 @@ function isNearDuplicate(a: FrameFeatures, b: FrameFeatures): boolean {
   return lumaDistance(a.mini, b.mini) <= 3 && changedShare(a, b) < 0.015
 }
 
-/** Share of pixels whose luma differs by more than 24. */
-export function changedShare(a: FrameFeatures, b: FrameFeatures): number {
+/** Share of pixels whose luma differs by more than 24, from the top down to one. */
+export function changedShare(a: FrameFeatures, b: FrameFeatures, end = a.picture.length): number {
   let changed = 0
-  for (let i = 0; i < a.picture.length; i++) if (Math.abs(a.picture[i]! - b.picture[i]!) > 24) changed++
-  return changed / a.picture.length
+  for (let i = 0; i < end; i++) if (Math.abs(a.picture[i]! - b.picture[i]!) > 24) changed++
+  return changed / end
+}
+
+/** From this share of changed pixels on a filmed picture is another one: text covers few of a screen that filled up. */
+export const CHANGED_SHARE = 0.025
+/** The lower third, where captions stand. The steps from pixel to pixel that only letters have, and so many of them. */
+const FOOT = { from: 60 * PICTURE_WIDTH, step: 64, letters: 40 }
+
+/** Whether two filmed pictures differ in their caption alone: both have letters at the foot, and the rest is alike. */
+function isOtherCaption(a: FrameFeatures, b: FrameFeatures): boolean {
+  const isLetter = (luma: number, n: number, foot: Uint8Array) => n > 0 && Math.abs(luma - foot[n - 1]!) >= FOOT.step
+  return (
+    changedShare(a, b, FOOT.from) < CHANGED_SHARE &&
+    [a, b].every(({ picture }) => picture.subarray(FOOT.from).filter(isLetter).length >= FOOT.letters) &&
+    !hasFlatGround(b)
+  )
 }
 
 function lumaDistance(a: Uint8Array, b: Uint8Array): number {

@@ -40,7 +40,8 @@ function cut(tMs: number): Boundary {
 
 /** The picks must be the same whether everything is known at the start or only as it comes. */
 function pick(candidates: PickCandidate[], boundaries: Boundary[], lagMs = 5000): PickedFrame[] {
-  const picker = createPicker()
+  const gone = new Set<PickCandidate>()
+  const picker = createPicker((released) => gone.add(released))
   const picks: PickedFrame[] = []
   const open = [...boundaries]
   for (const one of candidates) {
@@ -49,6 +50,7 @@ function pick(candidates: PickCandidate[], boundaries: Boundary[], lagMs = 5000)
     picks.push(...picker.advance(one.tMs - lagMs))
   }
   picks.push(...picker.finish())
+  expect(picks.filter(({ candidate: kept }) => gone.has(kept))).toEqual([])
   return picks
 }
 
@@ -118,20 +120,27 @@ test('never more than the budget of a minute', () => {
   expect(new Set(picks.map(({ candidate: { tMs } }) => tMs)).size).toBe(picks.length)
 })
 
-/** Rows that a drawn scene shows on a flat ground. `at`: how far in its row each stands. */
-function drawn(tMs: number, rows: number, { page = 0, offset = 0 } = {}): PickCandidate {
+/** Rows that a drawn scene shows on a flat ground. `offset`: how far in its row each stands. */
+function frameOf(rows: number, { page = 0, offset = 0 } = {}): Uint8Array {
   const frame = new Uint8Array(PICTURE_BYTES).fill(128)
   frame.fill(240, 0, PICTURE_WIDTH * PICTURE_HEIGHT)
   for (let row = 0; row < rows; row++)
     for (let y = 0; y < 6; y++)
       for (let x = 0; x < 40 + ((row * 17 + page * 29) % 60); x++)
         frame[(10 + row * 12 + y) * PICTURE_WIDTH + 20 + x + offset + page * 7] = x % 9 < 5 ? 20 : 90
+  return frame
+}
+
+function stillOf(tMs: number, frame: Uint8Array, isHeld = false): PickCandidate {
   // The frame's luma, and a chroma without colour: planar 4:2:0.
   const data = new Uint8Array((PICTURE_WIDTH * PICTURE_HEIGHT * 3) / 2).fill(128)
   data.set(frame.subarray(0, PICTURE_WIDTH * PICTURE_HEIGHT))
   const picture = { width: PICTURE_WIDTH, height: PICTURE_HEIGHT, data }
-  return { ...candidate(tMs, 1), features: createFrameMeter().measure(tMs, frame), picture }
+  const held = isHeld ? { fromMs: tMs - 60, toMs: tMs + 60 } : { fromMs: tMs, toMs: tMs }
+  return { ...candidate(tMs, 1), held, features: createFrameMeter().measure(tMs, frame), picture }
 }
+
+const drawn = (tMs: number, rows: number, how = {}) => stillOf(tMs, frameOf(rows, how))
 const timesOf = (picks: PickedFrame[]) => picks.map(({ candidate: { tMs } }) => tMs)
 
 test('a build-up gives its complete state alone', () => {
@@ -225,4 +234,115 @@ test('a caret that blinks and a clock that ticks do not keep a screen from its r
     return one
   })
   expect(pick(stills, [])).toHaveLength(1)
+})
+
+/** Two pictures at once. */
+const both = (one: Uint8Array, other: Uint8Array) => one.map((value, at) => Math.round((value + other[at]!) / 2))
+const FIRST = frameOf(5)
+const OTHER = frameOf(4, { page: 3, offset: 30 })
+const NEXT = frameOf(6, { page: 5, offset: 10 })
+/** A small mark. */
+const dot = frameOf(0)
+for (let y = 40; y < 44; y++) dot.fill(20, y * PICTURE_WIDTH + 60, y * PICTURE_WIDTH + 66)
+/** The last page with sparks, as a burst throws them. */
+const burst = NEXT.map((value, at) =>
+  at < PICTURE_WIDTH * PICTURE_HEIGHT && at % PICTURE_WIDTH > 140 && at % 7 < 3 ? 20 : value,
+)
+/** What is shown before an instant, at it and after it. */
+const at = (tMs: number, instantMs: number, ...shown: [Uint8Array, Uint8Array, Uint8Array]) =>
+  shown[1 + Math.sign(tMs - instantMs)]!
+/** A page by rows, each in its place from the left when it is whole. */
+const built = (rows: number, leftMs: number) => frameOf(Math.floor(rows), { page: 7, offset: Math.round(leftMs / 60) })
+/** From 5 s on the shot dissolves into the next one. */
+const dissolving = (tMs: number, shown: Uint8Array) => (tMs < 5500 ? shown : NEXT)
+const dissolve: Boundary = { type: 'dissolve', tMs: 5250, startMs: 5000, endMs: 5500, strength: 50 }
+
+test.each<[what: string, show: (tMs: number) => Uint8Array, spans: number[], ends?: Boundary]>([
+  [
+    'in the middle of a crossfade an instant shows both',
+    (tMs) => at(tMs, 2000, FIRST, both(FIRST, OTHER), OTHER),
+    [0, 1999, 2125, 6000],
+  ],
+  [
+    'a burst passes, and its page stays',
+    (tMs) => at(tMs, 1000, built(tMs / 200, 1000 - tMs), burst, NEXT),
+    [1125, 6000],
+  ],
+  ['a dot stands before a page', (tMs) => (tMs < 1000 ? dot : FIRST), [1000, 6000]],
+  [
+    'what is built up last stands until a dissolve begins',
+    (tMs) => dissolving(tMs, tMs < 3000 ? FIRST : built((tMs - 3000) / 330, 5000 - tMs)),
+    [0, 3000, 4700, 5000, 5500, 6000],
+    dissolve,
+  ],
+  [
+    'a page leaves by rows before a dissolve',
+    (tMs) =>
+      dissolving(
+        tMs,
+        tMs < 3000 ? FIRST : frameOf(5 - Math.round((tMs - 3000) / 400), { offset: Math.round((tMs - 3000) / 60) }),
+      ),
+    [0, 3000, 5500, 6000],
+    dissolve,
+  ],
+  [
+    'a dissolve begins a little before it is told',
+    (tMs) => dissolving(tMs, tMs > 4900 ? both(built(5, tMs), NEXT) : built(Math.min(5, 1 + tMs / 700), tMs)),
+    [3000, 4900, 5500, 6000],
+    dissolve,
+  ],
+])('%s: each state is kept once', (_what, show, spans, ends) => {
+  const picks = timesOf(
+    pick(
+      Array.from({ length: 48 }, (_, n) => stillOf(n * 125, show(n * 125), n % 8 === 0)),
+      ends ? [ends] : [],
+      1000,
+    ),
+  )
+  expect(picks).toHaveLength(spans.length / 2)
+  for (const [n, tMs] of picks.entries()) {
+    expect(tMs).toBeGreaterThanOrEqual(spans[2 * n]!)
+    expect(tMs).toBeLessThanOrEqual(spans[2 * n + 1]!)
+  }
+})
+
+test('items that take a colour as the next one comes are steps of one build-up', () => {
+  const stills = series(24, (tMs) => {
+    const items = Math.min(5, 1 + Math.floor(tMs / 1000))
+    const one = drawn(tMs, items)
+    for (let row = 0; row < items - 1; row++)
+      one.features.mini.fill(
+        165,
+        MINI_PIXELS + (2 + Math.floor(row * 2.4)) * MINI_WIDTH,
+        MINI_PIXELS + (4 + Math.floor(row * 2.4)) * MINI_WIDTH,
+      )
+    return one
+  })
+  const [only, ...others] = timesOf(pick(stills, []))
+  expect(others).toEqual([])
+  expect(only).toBeGreaterThan(4000)
+})
+
+test('a filmed head under captions gives one frame, and words in the middle of a picture one each', () => {
+  const filmed = (tMs: number, top: number, height: number) => {
+    const frame = new Uint8Array(PICTURE_BYTES).fill(128)
+    for (let at = 0; at < PICTURE_WIDTH * PICTURE_HEIGHT; at++)
+      frame[at] = 100 + 40 * Math.sin(at / 9) * Math.cos(at / PICTURE_WIDTH / 7) + ((at * 7) % 17)
+    const words = Math.floor(tMs / 2000) + 5
+    for (let y = top; y < top + height; y++)
+      for (let x = 30; x < 130; x++) frame[y * PICTURE_WIDTH + x] = (x * words + (y >> 1) * 5) % 13 < 6 ? 250 : 10
+    return stillOf(tMs, frame)
+  }
+  expect(
+    pick(
+      series(40, (tMs) => filmed(tMs, 78, 6)),
+      [],
+    ),
+  ).toHaveLength(1)
+  expect(
+    pick(
+      series(40, (tMs) => filmed(tMs, 30, 24)),
+      [],
+    ),
+  ).toHaveLength(5)
 })

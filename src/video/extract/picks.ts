@@ -44,7 +44,7 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
     boundary(boundary: Boundary): void {
       const ended = shots.at(-1)!
       ended.endMs = boundary.startMs
-      ended.endsGradually = boundary.type !== 'cut'
+      ended.endsIn = boundary.type
       shots.push(startShot(boundary))
     },
     advance,

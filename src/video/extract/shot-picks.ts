@@ -10,7 +10,7 @@ import {
   takeFullest,
 } from './compositions.ts'
 import { HELD_MS, hasFlatGround, isBrief } from './drawn-pictures.ts'
-import { changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
+import { CHANGED_SHARE, changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
 
 /**
  * The budget: one frame for each shot, and more in a long shot that changes. Those are four seconds apart at first and
@@ -38,8 +38,6 @@ export const PICK_LIMITS = {
 
 /** Distance kept from the ends of a transition. */
 const GUARD_MS = 34
-/** Text covers few pixels: a screen that filled up has changed in three of a hundred. */
-const BEAT_CHANGED_SHARE = 0.025
 const BEAT_DISTANCE = 6
 const SEEN_AT_MOST = 400
 
@@ -56,8 +54,8 @@ export interface PickedShot {
   hasKept: boolean
   startMs: number
   endMs: number | null
-  /** Whether a fade, a dissolve or a wipe ends it. */
-  endsGradually: boolean
+  /** What ends it, where it is known. */
+  endsIn: Boundary['type'] | null
   /** Whether the film ends with it: what it shows last is no passing state. */
   endsFilm: boolean
   boundary: Boundary | null
@@ -91,7 +89,7 @@ export function startShot(boundary: Boundary | null): PickedShot {
     hasKept: false,
     startMs,
     endMs: null,
-    endsGradually: false,
+    endsIn: null,
     endsFilm: false,
     boundary,
     opened: false,
@@ -138,11 +136,13 @@ function seeCompositions(shot: PickedShot, state: PickState): boolean {
     shot.seenToMs = candidate.tMs
     shot.judged.all++
     if (hasFlatGround(candidate.features)) shot.judged.drawn++
-    addStill(shot.compositions, candidate)
+    // The begin of a dissolve is told a frame or two late.
+    const isMixed = shot.endsIn === 'dissolve' && candidate.tMs > shot.endMs! - HELD_MS
+    addStill(shot.compositions, candidate, isMixed)
     keepRestless(shot, state)
   }
   const isShort = !shot.endsFilm && shot.endMs !== null && shot.endMs - shot.startMs < PICK_LIMITS.restlessMs
-  const unrested = shot.endsGradually ? 'alone' : 'counts'
+  const unrested = shot.endsIn === null || shot.endsIn === 'cut' ? 'counts' : 'atEnd'
   if (isWhole) finishShot(shot.compositions, isShort ? 'never' : unrested)
   return isWhole
 }
@@ -328,7 +328,7 @@ function isComplete(shot: PickedShot, certainMs: number): boolean {
 function hasChanged(last: PickCandidate | null, candidate: PickCandidate): boolean {
   if (!last) return true
   return (
-    changedShare(last.features, candidate.features) >= BEAT_CHANGED_SHARE ||
+    changedShare(last.features, candidate.features) >= CHANGED_SHARE ||
     miniDistance(last.features.mini, candidate.features.mini) >= BEAT_DISTANCE
   )
 }
