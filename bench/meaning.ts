@@ -17,7 +17,7 @@ import { type About, optionsOf } from './support/bench.ts'
 import { JUDGED_FRAMES, JUDGED_QUERIES } from './support/judged.ts'
 import { MEANING_FRAMES, MEANING_PHRASES } from './support/judged-meaning.ts'
 import { PHRASE_FRAMES, PHRASES } from './support/judged-phrases.ts'
-import { seedLibrary } from './support/library.ts'
+import { giveVectors, seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 import { ndcgAt } from './support/relevance-scores.ts'
 import { mean, median, round } from './support/stats.ts'
@@ -143,18 +143,11 @@ async function measureRecall(model: Embedder, texts: number) {
   return { recall_at_10: round(mean(recalls)) }
 }
 
-/** With vectors drawn by chance: their bits cost as much as others. */
 async function measureCost(model: Embedder, frames: number) {
   await using database = await openTemporaryDatabase()
   const { db } = database
   await seedLibrary(db, { frames })
-  await db.$client.query(
-    `insert into frame_vectors (frame_id, space, source_hash, q8)
-     select id, $1, '', (select string_agg(sha512((id || n)::bytea), '') from generate_series(1, 8) n) from frames`,
-    [model.space],
-  )
-  await rebuildSearch({ db, deepLink: () => null, space: model.space })
-  await db.$client.query('vacuum analyze')
+  await giveVectors(db, model.space)
   const { words, both } = openBoth(db, model)
   const time = async (search: typeof both) => {
     const times: number[] = []

@@ -21,7 +21,7 @@ const TABLE_ROW = /^\s*\|/
  */
 const CEILINGS = {
   'src/.': 1_354,
-  'src/api': 3_037,
+  'src/api': 3_038,
   'src/backup': 894,
   'src/cli': 4_097,
   'src/db': 1_245,
@@ -47,10 +47,10 @@ const CEILINGS = {
   'src/web': 7_224,
   'src/webhooks': 1_451,
   'src/workers': 1_506,
-  'TypeScript of src': 58_758,
-  'text of src': 66_099,
-  tests: 42_216,
-  bench: 6_776,
+  'TypeScript of src': 58_759,
+  'text of src': 66_100,
+  tests: 42_217,
+  bench: 6_805,
   'words of docs': 21_199,
   'words of decisions': 5_989,
 }

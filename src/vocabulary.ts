@@ -165,7 +165,7 @@ export const ATTRIBUTES = {
     role: 'derived',
     label: 'Described',
     values: ['yes', 'no'],
-    description: '`no`: it is not known what the frame shows, so words find it by its text alone.',
+    description: '`no`: it is not known what the frame shows. Words and meaning find it by its text, if any.',
   },
 } as const
 type Table = typeof ATTRIBUTES

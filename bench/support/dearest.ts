@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { unpinFrames } from '../../src/library/collections/pins.ts'
+import { MEANING_PHRASES } from './judged-meaning.ts'
 import { SEED_WORDS } from './library.ts'
 import { commonTechnique, fullBoard, MOST, type World } from './world.ts'
 
@@ -77,6 +78,7 @@ export const LONG = new Set([
 export const DEAREST: Record<string, Dearest> = {
   'GET /api/frames/:id': read(({ frames }, n) => `/api/frames/${frames[6_000 + n]}`),
   'GET /api/search': read((_, n) => `/api/search?${new URLSearchParams({ q: words(n), limit: '20' })}`),
+  'GET /api/search with a tail': read((_, n) => `/api/search?q=${encodeURIComponent(MEANING_PHRASES.wanted[n]!.q)}`),
   'GET /api/frames': read((_, n) => `/api/frames?q=${words(n, 1)}&facets=1&page=2&sort=relevance`),
   'GET /api/frames/:id/similar': read(({ frames }, n) => `/api/frames/${frames[6_000 + n]}/similar?limit=120`),
   'GET /api/videos/:id/shots': read(({ videos }, n) => `/api/videos/${videos[n]}/shots`),

@@ -31,14 +31,20 @@ export async function postmasterOf(db: Db): Promise<number> {
   return parentOf(Number((rows[0] as { pid: number }).pid))
 }
 
+const msOf = (ticks: readonly string[]): number => ticks.reduce((sum, tick) => sum + Number(tick) * 10, 0)
+
 /** CPU time of a server and its processes, those that have ended included. */
-export function postgresCpuMs(postmaster: number): number {
-  const ended = statOf(postmaster)
-    .slice(11, 15)
-    .reduce((sum, tick) => sum + Number(tick) * 10, 0)
+export const postgresCpuMs = (postmaster: number): number =>
+  msOf(statOf(postmaster).slice(11, 13)) + childrenCpuMs(postmaster)
+
+/** CPU time of the processes that one has started, those that have ended included. */
+export function childrenCpuMs(root: number): number {
   const running = eachProcess(
-    (_, parent) => parent === postmaster,
-    (pid) => Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    (_, parent) => parent === root,
+    (pid) =>
+      readdirSync(`/proc/${pid}/task`)
+        .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6)
+        .reduce((sum, ms) => sum + ms, 0),
   )
-  return running.reduce((sum, ms) => sum + ms, ended)
+  return running.reduce((sum, ms) => sum + ms, msOf(statOf(root).slice(13, 15)))
 }

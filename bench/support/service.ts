@@ -12,7 +12,7 @@ import { openEnding } from './ending.ts'
 import { seedLibrary } from './library.ts'
 import { BENCH_PREFIX } from './mirror.ts'
 import { openTemporaryDatabase } from './postgres.ts'
-import { postgresCpuMs, postmasterOf } from './processes.ts'
+import { childrenCpuMs, postgresCpuMs, postmasterOf } from './processes.ts'
 
 /** Where a service keeps its data, and how it is set. */
 export interface Settings {
@@ -23,6 +23,8 @@ export interface Settings {
   publicUrl?: string
   /** RATE_LIMIT_SCALE (default: no bench spends its budget). */
   scale?: number
+  /** EMBED (default: off). */
+  embed?: string
 }
 
 export interface Stores extends AsyncDisposable {
@@ -49,19 +51,25 @@ export async function openStores(bench: string, { frames }: { frames: number }):
   }
 }
 
-export function configOf({ dir, meili, publicUrl = 'http://frames.test', scale = 1_000_000 }: Settings): Config {
+export function configOf({
+  dir,
+  meili,
+  publicUrl = 'http://frames.test',
+  scale = 1_000_000,
+  embed = 'off',
+}: Settings): Config {
   const config = parseConfig({
     PORT: '0',
     DATA_DIR: dir,
     PUBLIC_URL: publicUrl,
     RATE_LIMIT_SCALE: String(scale),
-    EMBED: 'off',
+    EMBED: embed,
     ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
   })
   return config.meili ? { ...config, meili: { ...config.meili, prefix: BENCH_PREFIX } } : config
 }
 
-/** What the API's process has spent since its start, what it counts besides, and the CPU time of PostgreSQL. */
+/** What the API's processes have spent since the start, what it counts besides, and the CPU time of PostgreSQL. */
 type Spent<C = unknown> = C & { apiMs: number; postgresMs: number }
 
 export interface Served<T, C = unknown> extends AsyncDisposable {
@@ -98,7 +106,8 @@ export async function openServed<T = undefined, C = unknown>(
       child.send('spent')
       const spent = (await next()) as C & { apiMs: number }
       postmaster ??= postmasterOf(db)
-      return { ...spent, postgresMs: postgresCpuMs(await postmaster) }
+      const apiMs = spent.apiMs + childrenCpuMs(child.pid!)
+      return { ...spent, apiMs, postgresMs: postgresCpuMs(await postmaster) }
     },
     async [Symbol.asyncDispose]() {
       if (child.connected) child.disconnect()

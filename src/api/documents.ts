@@ -186,7 +186,8 @@ function describeForModels(options: Omit<Parameters<typeof openDocuments>[0], 'v
 worth taking from it. ${READING[who]}
 
 Answers are JSON. Errors are \`{ code, message, details? }\` with the allowed values in \`details\`. Send the ETag \
-back as If-None-Match.
+back as If-None-Match. \`q\` finds words. Where few frames have them, frames close in meaning follow \
+(\`matched.meaning\`); \`sort=meaning\` has the nearest alone.
 
 ## Tools
 

@@ -146,7 +146,7 @@ export const frameShape = {
   width: z.int(),
   height: z.int(),
   save_count: z.int().min(0),
-  described: z.boolean().describe('Whether it is known what it shows: words find the others by their text alone.'),
+  described: z.boolean().describe('Whether it is known what it shows. Else words and meaning find it by its text.'),
   source_url: z.string().nullable().describe('The source at this second, where the platform has such links.'),
   annotation: z.strictObject({
     model: z.string().nullable(),

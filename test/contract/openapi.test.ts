@@ -258,6 +258,7 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   expect(answer.headers.get('content-type')).toContain('text/plain')
   const text = await answer.text()
   expect(text).toMatch(/^# Frame Library\n\n> /)
+  expect(text).toContain('`sort=meaning`')
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
   for (const { name, visibleTo } of service.api.app.tools)
