@@ -1,7 +1,7 @@
 import { type FrameRest, hashDistance, type Kind } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES, PICTURE_WIDTH } from '../shots/features.ts'
 import type { Held } from './drawn-pictures.ts'
-import { hasFlatGround, looksTheSame } from './drawn-pictures.ts'
+import { looksTheSame } from './drawn-pictures.ts'
 import { differenceHash, type YuvPicture } from './measure.ts'
 
 /** A full-size picture that may be kept. The decode pass offers about ten a second. */
@@ -94,14 +94,18 @@ export function changedShare(a: FrameFeatures, b: FrameFeatures, end = a.picture
 export const CHANGED_SHARE = 0.025
 /** The lower third, where captions stand. The steps from pixel to pixel that only letters have, and so many of them. */
 const FOOT = { from: 60 * PICTURE_WIDTH, step: 64, letters: 40 }
+/** In a filmed picture something moves: above its foot so much changes. On a screen nothing does. */
+const STIRS = 0.001
 
-/** Whether two filmed pictures differ in their caption alone: both have letters at the foot, and the rest is alike. */
+/** Whether two filmed pictures differ in their caption: both have letters at the foot, and little else changed. */
 function isOtherCaption(a: FrameFeatures, b: FrameFeatures): boolean {
+  const above = changedShare(a, b, FOOT.from)
+  if (above < STIRS || above >= CHANGED_SHARE) return false
+  const ofAll = (above * FOOT.from) / a.picture.length
   const isLetter = (luma: number, n: number, foot: Uint8Array) => n > 0 && Math.abs(luma - foot[n - 1]!) >= FOOT.step
   return (
-    changedShare(a, b, FOOT.from) < CHANGED_SHARE &&
-    [a, b].every(({ picture }) => picture.subarray(FOOT.from).filter(isLetter).length >= FOOT.letters) &&
-    !hasFlatGround(b)
+    changedShare(a, b) > 2 * ofAll &&
+    [a, b].every(({ picture }) => picture.subarray(FOOT.from).filter(isLetter).length >= FOOT.letters)
   )
 }
 

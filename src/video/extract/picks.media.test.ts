@@ -323,7 +323,7 @@ test('items that take a colour as the next one comes are steps of one build-up',
   expect(only).toBeGreaterThan(4000)
 })
 
-test('a filmed head under captions gives one frame, and words in the middle of a picture one each', () => {
+test('a filmed head under captions gives one frame, and words in the middle of a picture give more', () => {
   const filmed = (tMs: number, top: number, height: number) => {
     const frame = new Uint8Array(PICTURE_BYTES).fill(128)
     for (let at = 0; at < PICTURE_WIDTH * PICTURE_HEIGHT; at++)
@@ -331,6 +331,9 @@ test('a filmed head under captions gives one frame, and words in the middle of a
     const words = Math.floor(tMs / 2000) + 5
     for (let y = top; y < top + height; y++)
       for (let x = 30; x < 130; x++) frame[y * PICTURE_WIDTH + x] = (x * words + (y >> 1) * 5) % 13 < 6 ? 250 : 10
+    // Something in it moves, as on no screen.
+    const eye = 8 * PICTURE_WIDTH + 60 + (Math.floor(tMs / 500) % 4) * 6
+    for (let y = 0; y < 4; y++) frame.fill(200, eye + y * PICTURE_WIDTH, eye + y * PICTURE_WIDTH + 5)
     return stillOf(tMs, frame)
   }
   expect(
@@ -343,6 +346,6 @@ test('a filmed head under captions gives one frame, and words in the middle of a
     pick(
       series(40, (tMs) => filmed(tMs, 30, 24)),
       [],
-    ),
-  ).toHaveLength(5)
+    ).length,
+  ).toBeGreaterThan(2)
 })
