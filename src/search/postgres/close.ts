@@ -87,29 +87,35 @@ export interface CloseQuery {
 /** What frames mean beside one. Undefined where that has no vector of this space. */
 export async function meaningsBeside(reads: Snapshot, background: Background, space: string, id: string) {
   if (!canCompare(background, space)) return undefined
-  const vectorsOf = (ids: readonly string[]) =>
-    rowsOf<{ id: string; q8: Buffer }>(
-      reads,
-      sql`select frame_id as id, q8 from frame_vectors
-           where space = ${space} and q8 is not null and frame_id = any(${sql.param(ids)})`,
-    )
-  const [own] = await vectorsOf([id])
+  const [own] = await vectorsOf(reads, space, [id])
   if (!own) return undefined
   const vector = toSigned(own.q8)
   const scoreOf = scoresAgainst(background, vector)
   return {
-    nearest: async (where: SQL) => (await rowsOf<{ id: string }>(reads, nearestBy(vector, where))).map(({ id }) => id),
+    nearest: (where: SQL) => nearestByBits(reads, vector, where),
     scoresOf: async (ids: readonly string[]) =>
-      new Map((await vectorsOf(ids)).map(({ id, q8 }) => [id, scoreOf(nearness(vector, toSigned(q8)))])),
+      new Map((await vectorsOf(reads, space, ids)).map(({ id, q8 }) => [id, scoreOf(nearness(vector, toSigned(q8)))])),
     /** The score of one deviation: most frames are farther. */
     nearer: 1 / (1 + farthestOf(background)),
   }
 }
 
-/** The ids of the nearest by bits. */
-const nearestBy = (vector: Direction['vector'], where: SQL): SQL => sql`
-  select id from ${FRAMES} where ${where} and bits is not null
-   order by bit_count(bits # ('x' || ${toBits(vector)})::varbit), id limit ${CHOSEN_BY_BITS}`
+async function nearestByBits(reads: Snapshot, vector: Direction['vector'], where: SQL): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    reads,
+    sql`select id from ${FRAMES} where ${where} and bits is not null
+         order by bit_count(bits # ('x' || ${toBits(vector)})::varbit), id limit ${CHOSEN_BY_BITS}`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** By ids that are known: a join would read all vectors. */
+const vectorsOf = (reads: Snapshot, space: string, ids: readonly string[]) =>
+  rowsOf<{ id: string; q8: Buffer }>(
+    reads,
+    sql`select frame_id as id, q8 from frame_vectors
+         where space = ${space} and q8 is not null and frame_id = any(${sql.param(ids)})`,
+  )
 
 /** Whether frames have vectors of this space, enough to stand out of and few enough to be compared one by one. */
 export const canCompare = (background: Background, space: string): boolean =>
@@ -125,12 +131,7 @@ export async function findClose(
   if (!canCompare(background, space)) return undefined
   const fixed = fixedOf({ senses: [], excluded: question.excluded })
   const where = whereOf(filters, fixed === undefined ? undefined : tsquery(fixed))
-  const rows = await rowsOf<{ id: string; q8: Buffer }>(
-    reads,
-    sql`select c.id, v.q8
-          from (${nearestBy(vector, where)}) c
-          join frame_vectors v on v.space = ${space} and v.frame_id = c.id and v.q8 is not null`,
-  )
+  const rows = await vectorsOf(reads, space, await nearestByBits(reads, vector, where))
   const scoreOf = scoresAgainst(background, vector)
   const best = rows
     .map(({ id, q8 }) => ({ id, score: scoreOf(nearness(vector, toSigned(q8))) }))
