@@ -51,8 +51,8 @@ const CEILINGS = {
   'text of src': 66_105,
   tests: 42_220,
   bench: 6_805,
-  'words of docs': 21_199,
-  'words of decisions': 5_989,
+  'words of docs': 21_278,
+  'words of decisions': 6_000,
 }
 
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
