@@ -98,7 +98,7 @@ export function plural(count: number, word: string): string {
 /** A share of one in per cent. A share that is there is never shown as 0. */
 export function percent(share: number): string {
   const whole = Math.round(share * 100)
-  return whole === 0 && share > 0 ? '<1 %' : `${whole} %`
+  return whole === 0 && share > 0 ? '<1\u00a0%' : `${whole}\u00a0%`
 }
 
 export function megabytes(bytes: number): string {

@@ -1,4 +1,4 @@
-import { clock, percent } from '../clean-text.ts'
+import { clock } from '../clean-text.ts'
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
@@ -17,9 +17,8 @@ import {
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
-import { bars } from './chart.ts'
-import { frameGrid, openGraph, pictureOf } from './frame-card.ts'
-import { capitalized, counted, type Html, html, listPages, thousands, valueLabel } from './html.ts'
+import { frameGrid, openGraph, smallThumb } from './frame-card.ts'
+import { capitalized, counted, type Html, html, listPages } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -42,10 +41,9 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
   }
   pages.add(router, '/brands/:name', { check }, async ({ name }) => {
     const id = brandIdOf(name)
-    const [found, { items }, vocabulary, brands] = await Promise.all([
+    const [found, { items }, brands] = await Promise.all([
       strongest(search, { author: [name] }),
       search.videos({ after: undefined, limit: VIDEOS, author: name }),
-      search.techniques(),
       search.documents('brands', [id]),
     ])
     if (found.frames.length === 0) throw notFound('brand')
@@ -57,7 +55,7 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
     const all = `/films?${new URLSearchParams({ author: name })}`
     const more = total > items.length && html`<p><a href="${all}">All ${counted(total, 'film')}</a></p>`
     const videos = html`${tiles(items.map(videoTile), covers)}${more}`
-    return { title: name, current: 'wall', description, head, body: brandPage(name, { found, vocabulary, videos }) }
+    return { title: name, current: 'wall', description, head, body: brandPage(name, found, videos) }
   })
 
   pages.add(router, '/techniques', {}, async () => {
@@ -93,7 +91,7 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
   return router
 }
 
-/** The strongest frames of a set, no look-alikes, with the counts of the set. */
+/** The strongest frames of a set, no look-alikes, with the size of the set. */
 function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FramePage> {
   return search.frames({ filters, q: '', sort: 'strength', page: 1, pageSize: BEST, facets: true, variety: false })
 }
@@ -124,85 +122,26 @@ async function ownCovers(search: LibrarySearch, brands: readonly BrandDocument[]
 }
 
 /** `/brands/{name}` */
-function brandPage(
-  name: string,
-  { found, vocabulary, videos }: { found: FramePage; vocabulary: readonly TechniqueDocument[]; videos: Html },
-): Html {
+function brandPage(name: string, found: FramePage, videos: Html): Html {
   const wall = `/?author=${encodeURIComponent(name)}`
   return html`<header class="entity"><h1>${name}</h1>
 <p class="lead">${counted(found.total ?? 0, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
 <section><h2>Best frames</h2>${best(found)}</section>
-${shares(found, ['subject', 'surface'], wall)}
-${techniqueShares(found, vocabulary, wall)}
 <section><h2>Videos</h2>${videos}</section>`
 }
 
 /** `/techniques/{slug}` */
-function techniquePage(technique: TechniqueDocument, found: FramePage): Html {
-  const { slug, name, description } = technique
-  const wall = `/?technique=${slug}`
-  const total = found.total ?? 0
-  const intros = found.facets?.kind.intro ?? 0
+function techniquePage({ slug, name, description }: TechniqueDocument, found: FramePage): Html {
   return html`<header class="entity"><h1>${capitalized(name)}</h1>
 <p class="lead">${description}</p>
-<p class="hint">${counted(total, 'frame')}${total > 0 && `, ${percent(intros / total)} of them in openings`}
-· <a href="${wall}">All on the wall</a></p></header>
-<section><h2>Best frames</h2>${best(found)}</section>
-${brandShares(found, wall)}
-${shares(found, ['subject', 'surface', 'platform'], wall)}`
+<p class="hint">${counted(found.total ?? 0, 'frame')} · <a href="/?technique=${slug}">All on the wall</a></p></header>
+<section><h2>Best frames</h2>${best(found)}</section>`
 }
 
 function best({ frames }: FramePage): Html {
   if (frames.length === 0) return html`<p class="empty">No frame has it yet.</p>`
   const shown = frames.map(({ document }) => document)
   return frameGrid(shown, 0)
-}
-
-const SHARED = { subject: 'Subjects', surface: 'Made with', platform: 'Platforms' } as const
-
-function shares(found: FramePage, attributes: readonly (keyof typeof SHARED)[], wall: string): Html {
-  return html`<div class="shares">${attributes.map((name) =>
-    counts(SHARED[name], found.facets?.[name] ?? {}, (value) => ({
-      href: `${wall}&${name}=${value}`,
-      label: valueLabel(value),
-    })),
-  )}</div>`
-}
-
-function brandShares({ facets }: FramePage, wall: string): Html {
-  const toEntry = (value: string) => ({ href: `/brands/${encodeURIComponent(value)}`, label: value })
-  return html`<div class="shares">${counts('Where it is used', facets?.author ?? {}, toEntry, wall)}</div>`
-}
-
-function techniqueShares({ facets }: FramePage, vocabulary: readonly TechniqueDocument[], wall: string): Html {
-  const names = new Map(vocabulary.map(({ slug, name }) => [slug, name]))
-  const toEntry = (slug: string) => ({
-    href: `/techniques/${slug}`,
-    label: capitalized(names.get(slug) ?? valueLabel(slug)),
-  })
-  return html`<div class="shares">${counts('Techniques', facets?.technique ?? {}, toEntry, wall)}</div>`
-}
-
-const MOST = 8
-
-/** Values by how many frames have them. The longest bar is the most frequent value. */
-function counts(
-  label: string,
-  found: Readonly<Record<string, number>>,
-  toEntry: (value: string) => { href: string; label: string },
-  more?: string,
-): Html | false {
-  const sorted = Object.entries(found)
-    .filter(([, count]) => count > 0)
-    .sort(([, m], [, n]) => n - m)
-  if (sorted.length === 0) return false
-  const rows = sorted.slice(0, MOST).map(([value, count]) => {
-    const { href, label: name } = toEntry(value)
-    return { label: html`<a href="${href}">${name}</a>`, told: counted(count, 'frame'), value: count }
-  })
-  const rest = sorted.length - MOST
-  return html`<section><h2>${label}</h2>${bars(rows)}
-${rest > 0 && more !== undefined && html`<p class="hint"><a href="${more}">${thousands(rest)} more</a></p>`}</section>`
 }
 
 interface Tile {
@@ -215,8 +154,9 @@ interface Tile {
 function tiles(all: readonly Tile[], covers: Covers): Html {
   return html`<ul class="tiles">${all.map(({ href, label, hint, image }, n) => {
     const cover = covers.get(image)
-    return html`<li><a href="${href}"><span class="cover">${cover && pictureOf(cover, { n, alt: '' })}</span><span
-class="label">${label}</span><span class="hint">${hint}</span></a></li>`
+    const picture = cover ? smallThumb(cover, { n, alt: '' }) : html`<span class="still"></span>`
+    return html`<li><a href="${href}">${picture}<span class="label">${label}</span>
+<span class="hint">${hint}</span></a></li>`
   })}</ul>`
 }
 
@@ -242,10 +182,9 @@ function brandsPage(brands: readonly BrandDocument[], covers: Covers): Html {
 ${all.length === 0 ? none : tiles(all, covers)}`
 }
 
-/** `/techniques`: those that frames use first. */
+/** `/techniques`: those that frames show, the most frequent first. */
 function techniquesPage(vocabulary: readonly TechniqueDocument[], covers: Covers): Html {
   const used = vocabulary.filter(({ frame_count }) => frame_count > 0)
-  const unused = vocabulary.filter(({ frame_count }) => frame_count === 0)
   const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Tile => ({
     href: `/techniques/${slug}`,
     label: capitalized(name),
@@ -256,12 +195,5 @@ function techniquesPage(vocabulary: readonly TechniqueDocument[], covers: Covers
   return html`<header class="entity"><h1>Techniques</h1>
 <p class="lead">Named moves of launch and product videos, each with its definition and the frames that use it.</p>
 </header>
-${byUse.length > 0 && tiles(byUse.map(toTile), covers)}
-${
-  unused.length > 0 &&
-  html`<section><h2>Not seen yet</h2><dl class="definitions">${unused.map(
-    ({ slug, name, description }) =>
-      html`<div><dt><a href="/techniques/${slug}">${capitalized(name)}</a></dt><dd>${description}</dd></div>`,
-  )}</dl></section>`
-}`
+${used.length === 0 ? html`<p class="empty">No frame shows one yet.</p>` : tiles(byUse.map(toTile), covers)}`
 }

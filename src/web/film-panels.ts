@@ -1,4 +1,4 @@
-import { clock, percent } from '../clean-text.ts'
+import { clock } from '../clean-text.ts'
 import { isTooShort, type SimilarFilm, standingText, TOO_SHORT } from '../library/films/comparison.ts'
 import type { FilmBuild } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
@@ -14,7 +14,7 @@ import { counted, type Html, html, table, valueLabel } from './html.ts'
 /** A measure as people read it. */
 export function measured(name: MeasureName, measures: Measures): string {
   const value = measures[name]
-  return value === null ? '–' : measureText(name, value)
+  return value === null ? '–' : measureText(name, value).replace(' ', '\u00a0')
 }
 
 /** Pictures of a film in a row. */
@@ -86,32 +86,30 @@ export function standings({
   return html`<section><h2>Among the films of the library</h2>${stands}</section>`
 }
 
-/** All shots as a table, folded. */
-export function shotTable({ shots }: FilmBuild): Html | false {
-  if (shots.length === 0) return false
-  const share = (value: number | null) => (value === null ? '–' : percent(value))
-  const rows = shots.map(
-    ({ fromMs, toMs, transition, held, motion }, n) => html`<tr><th scope="row">${n + 1}</th><td>${sec(fromMs)}</td>
-<td>${sec(toMs - fromMs)}</td><td>${valueLabel(transition)}</td><td>${share(held)}</td><td>${
-      motion === null ? '–' : fixed(motion)
-    }</td></tr>`,
-  )
-  const heads = ['Shot', 'From', 'Length', 'Way in', 'Still picture', 'Movement']
-  return html`<details><summary>The shots as a table</summary>${table(heads, rows)}</details>`
+interface Poster {
+  image: string | null | undefined
+  /** Beside its brand. */
+  told: Html | string
+  /** Its place on the page. */
+  n: number
+  length: number | null
 }
 
-/** A film as its picture, its name, and what is `told` of it. `n`: its place on the page. */
+/** A film as its picture with its length, its name, and what is told of it. */
 export function poster(
   { id, title, author }: { id: string; title: string; author: string | null },
-  { image, told, n }: { image: string | null | undefined; told: Html | string; n: number },
+  { image, told, n, length }: Poster,
 ): Html {
-  const picture = image
-    ? html`<img class="still" src="${smallPicture(image)}" alt="" width="480" height="270"${
-        n > 11 && html` loading="lazy"`
-      } decoding="async">`
-    : html`<span class="still"></span>`
-  return html`<a href="/videos/${id}">${picture}<span class="label">${title}</span></a>
-<span class="hint">${author !== null && html`${author} · `}${told}</span>`
+  const picture =
+    image &&
+    html`<img class="still" src="${smallPicture(image)}" alt="" width="480" height="270"${
+      n > 11 && html` loading="lazy"`
+    } decoding="async">`
+  const time = length !== null && html`<span class="time">${clock(length)}</span>`
+  const parts = [author, told].filter((one) => one !== null && one !== '')
+  return html`<a href="/videos/${id}"><span class="still">${picture}${time}</span><span
+class="label">${title}</span></a>
+<span class="hint">${parts.map((one, n) => html`${n > 0 && ' · '}${one}`)}</span>`
 }
 
 /** Films that are built alike, each with the reasons. */
@@ -122,10 +120,11 @@ export function similarPanel(
 ): Html | false {
   if (similar.length === 0) return false
   const items = similar.map(({ film, why }) => {
-    const reasons = why.map((name) => `${measureOf(name).label} ${measured(name, film.measures)}`).join(', ')
-    const told = html`${reasons} · <a href="/compare?videos=${id}&amp;videos=${film.id}"
+    const reasons = why.map((name) => measureOf(name).label).join(' and ')
+    const told = html`alike in ${reasons} · <a href="/compare?videos=${id}&amp;videos=${film.id}"
 aria-label="Compare with ${film.title}">Compare</a>`
-    return html`<li>${poster(film, { image: videos.get(film.id)?.image_path, told, n: WELL_BELOW })}</li>`
+    const { duration_sec: length } = film.measures
+    return html`<li>${poster(film, { image: videos.get(film.id)?.image_path, told, n: WELL_BELOW, length })}</li>`
   })
   return html`<section><h2>Built like it</h2><ol class="tiles">${items}</ol></section>`
 }

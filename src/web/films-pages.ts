@@ -1,4 +1,4 @@
-import { clock, percent } from '../clean-text.ts'
+import { clock } from '../clean-text.ts'
 import { invalid } from '../errors.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
@@ -55,26 +55,29 @@ interface FilmsData extends ReturnType<typeof findFilms> {
   narrowed: URLSearchParams
 }
 
-/** Posters by a measure. Two to six that are chosen can be compared, also without script. */
+/** Posters by a measure. Two to six can be chosen and compared, also without script. */
 function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const unmeasured = 'No film has this measure yet.'
   const unfit = 'No film has these. Leave out a filter or a bound.'
   const following = new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next ?? '']])
   const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`
   const posters = films.map((film, n) => {
-    const told = threeFigures(film.measures, sort)
-    return html`<li>${poster(film, { image: videos.get(film.id)?.image_path, told, n })}<input type="checkbox"
-name="videos" value="${film.id}" aria-label="Choose ${film.title}"></li>`
+    const told = figureIn(film.measures, sort)
+    const image = videos.get(film.id)?.image_path
+    return html`<li>${poster(film, { image, told, n, length: film.measures.duration_sec })}<label
+class="tick"><input type="checkbox" name="videos" value="${film.id}" aria-label="Choose ${film.title}"></label></li>`
   })
-  return html`<header class="entity"><h1>Films</h1>
-<p class="lead">${counted(total, 'film')}. Choose two to six to compare them.${
-    without > 0 && ` ${counted(without, 'film')} without this measure left out.`
-  }</p></header>
-${narrowed.size > 0 && html`<p>Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a></p>`}
-${sorting({ sort, order, narrowed })}
+  return html`<form action="/compare" id="films"><header class="entity"><h1>Films</h1>
+<p class="lead">${counted(total, 'film')}${
+    without > 0 && `, ${counted(without, 'film')} without this measure left out`
+  }.
+${narrowed.size > 0 && html`Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a>`}</p>
+<div class="row tools">${sorting({ sort, order, narrowed })}
+<label class="value"><input type="checkbox" id="choosing"><span class="choice">Compare</span></label></div></header>
 ${films.length === 0 && none}
-<form action="/compare" id="films"><ul class="tiles">${posters}</ul>
-<p class="comparing"><output data-count></output> <button class="primary">Compare</button></p></form>
+<ul class="tiles">${posters}</ul>
+<p class="row loose acting"><output data-count>Choose two to six.</output>
+<button class="primary">Compare</button></p></form>
 ${listPages({ next: next && `/films?${following}` })}`
 }
 
@@ -97,25 +100,24 @@ const SORTS = [
 function sorting({ sort, order, narrowed }: Pick<FilmsData, 'sort' | 'order' | 'narrowed'>): Html {
   const isNamed = SORTS.some(([name, way]) => name === sort && way === order)
   const other = [sort, order, `${order === 'desc' ? 'Most' : 'Least'} ${measureOf(sort).label}`] as const
-  const links = (isNamed ? SORTS : [...SORTS, other]).map(([name, way, label]) => {
+  const all = isNamed ? SORTS : [...SORTS, other]
+  const links = all.map(([name, way, label]) => {
     const query = new URLSearchParams([...narrowed, ['sort', name], ['order', way]])
     const here = name === sort && way === order && trusted(' aria-current="true"')
     return html`<a href="/films?${String(query)}"${here}>${label}</a>`
   })
-  return html`<nav class="row loose lists" aria-label="Sort">${links}</nav>`
+  const [, , label] = all.find(([name, way]) => name === sort && way === order)!
+  return html`<details class="fold"><summary>${label}</summary><div class="panel items">${links}</div></details>`
 }
 
-/** Length, pace and stillness in words, and the measure that films are sorted by. */
-function threeFigures(measures: Measures, sort: MeasureName): string {
-  const { duration_sec: length, shots, shots_a_minute: pace, held_share: still } = measures
-  const figures = [
-    length !== null && clock(length),
-    shots === 1 ? 'one shot' : pace !== null && `a shot every ${(60 / pace).toFixed(1)} s`,
-    still !== null && `${percent(still)} still`,
-  ]
-  const isTold = (['duration_sec', 'shots_a_minute', 'held_share'] as MeasureName[]).includes(sort)
-  const sorted = !isTold && `${measureOf(sort).label} ${measured(sort, measures)}`
-  return [...figures, sorted].filter((one) => one !== false).join(' · ')
+/** What films are sorted by, in words. Their length stands on the picture. */
+function figureIn(measures: Measures, sort: MeasureName): string {
+  const pace = measures.shots_a_minute
+  if (sort === 'held_share') return `${measured(sort, measures)} still`
+  if (sort !== 'shots_a_minute' && sort !== 'duration_sec')
+    return `${measureOf(sort).label} ${measured(sort, measures)}`
+  if (measures.shots === 1) return 'one shot'
+  return pace === null ? '' : `a shot every ${(60 / pace).toFixed(1)}\u00a0s`
 }
 
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */
@@ -130,9 +132,9 @@ ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td clas
   return html`<header class="entity"><h1>Films compared</h1>
 <p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
 <a href="/films">All films</a></p></header>
-${films.map((one, n) => overTime(one, all, n * PARTS))}
-<section><h2>What differs most</h2><p class="hint">The last column counts in robust deviations of the library.</p>
-${table(['Measure', ...heads, 'Apart'], rows)}</section>`
+<section><h2>What differs most</h2>
+${table(['Measure', ...heads, html`Apart <span class="hint">in robust deviations</span>`], rows)}</section>
+${films.map((one, n) => overTime(one, all, n * PARTS))}`
 }
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>

@@ -32,7 +32,7 @@ export function frameCard(
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`
   return html`<li${cell}><a class="card-link ${shapeOf(frame)}" href="/frames/${frame.id}"
 id="f-${frame.id}"${loopOf(frame)}
->${pictureOf(frame, { n, alt: altOf(frame) })}${
+>${thumb(frame, { n, alt: altOf(frame) }, shapeOf(frame))}${
     note ? html`<span class="credit note">${note}</span>` : credit
   }</a>${extra}</li>`
 }
@@ -57,11 +57,6 @@ export function loopOf({ loop_path: path }: ShownFrame): Html | false {
 /** Frames in a grid of their own. `from`: the place of the first, below the top of a page. */
 export function frameGrid(frames: readonly ShownFrame[], from = EAGER): Html {
   return html`<div class="wall"><ol class="sheet">${frames.map((frame, n) => frameCard(frame, from + n))}</ol></div>`
-}
-
-/** In a cell of 16:9, as large as it allows. */
-export function pictureOf(frame: ShownFrame, options: { n: number; alt: string }): Html {
-  return thumb(frame, options, shapeOf(frame))
 }
 
 /** Of one shape, among others. */

@@ -8,7 +8,6 @@ import { readPageParameters } from '../parameters.ts'
 import type { FrameDocument, Hit, LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import { ATTRIBUTES, COUNTED, isListed, type Source } from '../vocabulary.ts'
-import { textToCopy } from './connect-page.ts'
 import { altOf, frameGrid, loopOf, openGraph, placeholderClass, smallThumb, swatch } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import { capitalized, formToken, type Html, hidden, html, safeUrl, table, trusted, valueLabel } from './html.ts'
@@ -209,16 +208,16 @@ function moments({ around, frame: current, previous, next }: FrameData): Html {
       alt: `At ${clock(frame.t_sec)}`,
     })}</a></li>`
   }
-  return html`<section class="moments"><h2>Before and after</h2><ol class="strip">${around.map(item)}</ol>
-<p><a href="/videos/${current.video_id}">The whole video as a storyboard</a></p></section>`
+  return html`<section class="moments"><h2>Before and after</h2><ol class="strip">${around.map(item)}</ol></section>`
 }
 
 function moreLikeThis(similar: readonly Hit<ShownFrame>[]): Html {
-  return html`<section class="similar" id="similar"><h2 tabindex="-1">More like this</h2>
+  return html`<section class="similar"><h2>More like this</h2>
 ${frameGrid(similar.map(({ document }) => document))}</section>`
 }
 
-const SAID: Record<Source, string> = {
+/** Who says a value. */
+export const SAID: Record<Source, string> = {
   measured: 'measured',
   rule: 'by rule',
   ocr: 'read from the picture',
@@ -262,20 +261,18 @@ interface FrameActions {
 }
 
 /** Saving and pinning by forms that work without script; a press that copies needs one. */
-function frameActions({ frame, similar }: FrameData, { publicUrl, person }: FrameActions): Html {
-  const address = `${publicUrl}/frames/${frame.id}`
+function frameActions({ frame }: FrameData, { publicUrl, person }: FrameActions): Html {
   const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replaceAll(':', '-')}.webp`
-  return html`<div class="row apart actions-row">
+  const copy = (what: string, label: string, text: string) => html`<button type="button" class="needs-script"
+data-copies="${what}" data-text="${text}">${label}</button>`
+  return html`<div class="row apart tools">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>
-<a class="quiet-button" href="${frame.image_path}" download="${file}">Download</a>
-<button type="button" class="quiet-button needs-script" data-copies="Link" data-text="${address}">Copy link</button>
-${similar.length > 0 && html`<a class="quiet-button" href="#similar">Find similar</a>`}
-${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
-<details class="fold"><summary>As text</summary><div class="panel">
-<h3>Link</h3>${textToCopy('Link', address)}
-<h3>Image address</h3>${textToCopy('Image address', publicUrl + frame.image_path)}
-<h3>Markdown</h3>${textToCopy('Markdown', asMarkdown(frame, publicUrl))}
+<details class="fold"><summary>More</summary><div class="panel items">
+<a href="${frame.image_path}" download="${file}">Download</a>
+${copy('Link', 'Copy link', `${publicUrl}/frames/${frame.id}`)}
+${copy('Markdown', 'Copy as Markdown', asMarkdown(frame, publicUrl))}
+${person?.mayCorrect && html`<a href="/operator/review/${frame.id}">Correct</a>`}
 </div></details>
 </div>`
 }

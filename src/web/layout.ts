@@ -68,6 +68,7 @@ export function layout(assets: Assets, page: Page): string {
 <meta name="color-scheme" content="light dark">
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
+<link rel="preload" href="${assets.url('inter.woff2')}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${assets.url('style.css')}">
 ${!lean && html`<link rel="stylesheet" href="${assets.url('pages.css')}">\n`}${LINKS}${head}</head>
 <body data-viewer="${viewerOfPage(page)}">

@@ -17,8 +17,12 @@ const PLAYERS = [
 /** For the content security policy of the page that shows one. */
 export const PLAYER_HOSTS = PLAYERS.map(({ host }) => host)
 
-/** `embed`: its address, with `{second}` in it. `file`: the path of a file of ours. */
-export type Player = { name: string; embed: string } | { file: string }
+/** `embed`: its address, with `{second}` in it. `file`: the path of a file of ours, which goes before it. */
+export interface Player {
+  name?: string
+  embed?: string
+  file?: string | undefined
+}
 
 /** The player of a source. Undefined where none can stand in a page. */
 export function playerOf(sourceUrl: string): Player | undefined {

@@ -82,7 +82,7 @@ function boardPage({ board, owner, pins, page, plan, token }: SharedBoard): Html
 ${description !== null && html`<p class="note">${description}</p>`}
 ${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro plan.</p>`}${
   plan === 'pro' &&
-  html`<form method="post" action="/web/boards/copy">${hidden('shared', token)}
+  html`<form class="row tools" method="post" action="/web/boards/copy">${hidden('shared', token)}
 <button class="primary">Save to my boards</button></form>`
 }</header>
 ${itemCount === 0 && html`<p class="empty">No frame is here yet.</p>`}

@@ -8,7 +8,8 @@ import { type PublicFilm, readFilm } from '../views/film.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import { LANES, lengthOf } from '../views/rhythm.ts'
 import { bars } from './chart.ts'
-import { curves, exportList, filmLine, filmStrip, PARTS, shotTable, similarPanel, standings } from './film-panels.ts'
+import { menu } from './collections/parts.ts'
+import { curves, exportList, filmLine, similarPanel, standings } from './film-panels.ts'
 import { frameCard, openGraph } from './frame-card.ts'
 import { capitalized, counted, type Html, html, safeUrl, valueLabel } from './html.ts'
 import { type Viewer, WITH_FRAMES } from './layout.ts'
@@ -68,71 +69,66 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
 function videoPage(data: VideoData): Html {
   const { video, frames, vocabulary, build, film, similar, videos, viewer } = data
   const length = lengthOf(frames, video.duration_sec)
-  const { author } = video
   const source = safeUrl(video.source_url)
-  const others = source === null ? undefined : playerOf(source)
-  const player = data.keepVideos && build.isKept ? { file: `/media/videos/${video.id}` } : others
+  const file = data.keepVideos && build.isKept ? `/media/videos/${video.id}` : undefined
+  const player: Player = { ...(source === null ? {} : playerOf(source)), file }
+  const hasPlayer = player.file !== undefined || player.embed !== undefined
   const playAt = (second: number) =>
-    player && ('file' in player ? `${player.file}#t=${second}` : (deepLink(video.platform, source, second) ?? source))
-  const facts = [
-    author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `,
-    `${valueLabel(video.platform)} · ${clock(length)}`,
-    build.shots.length > 0 && ` · ${counted(build.shots.length, 'shot')}`,
-    ` · ${counted(frames.length, 'frame')}`,
-  ]
+    hasPlayer && (file === undefined ? (deepLink(video.platform, source, second) ?? source) : `${file}#t=${second}`)
   return html`<header class="entity"><h1>${video.title}</h1>
-<p class="lead">${facts}</p>
-${playButton(source, player)}</header>
+<p class="lead">${factsOf(data, source)}</p>
+<div class="row tools">${hasPlayer && playButton(source, player)}
+${viewer === 'operator' && editor(video)}</div></header>
 ${data.saved && html`<p class="notice done" role="status">Saved. Readers see it within moments.</p>`}
-${viewer === 'operator' && editor(video)}
-${filmStrip(frames, length)}
-${player && playerBox(player)}
+${hasPlayer && html`<div id="player" data-file="${player.file}" data-embed="${player.embed}" hidden></div>`}
 ${filmLine(build, frames, length)}
 <section aria-label="Storyboard">${storyboard(frames, playAt)}</section>
-${techniquesUsed(frames, vocabulary)}
-${similarPanel(video.id, similar, videos)}
 <details class="build"><summary>How it is built</summary>
 ${reading(film)}
+${techniquesUsed(frames, vocabulary)}
 ${curves(film, length)}
 ${shares(film)}
-${shotTable(build)}
 ${standings(film)}
 <section><h2>Take the shots along</h2>
 <ul class="row tight facts">${exportList(`/api/videos/${video.id}/timeline`)}</ul></section>
-</details>`
+</details>
+${similarPanel(video.id, similar, videos)}`
+}
+
+function factsOf({ video, frames, build }: VideoData, source: string | null): Html {
+  const { author, platform } = video
+  const where = valueLabel(platform)
+  const all = [
+    author !== null && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a>`,
+    source === null ? where : html`<a href="${source}" rel="noreferrer" title="Watch at the source">${where} ↗</a>`,
+    clock(lengthOf(frames, video.duration_sec)),
+    build.shots.length > 0 && counted(build.shots.length, 'shot'),
+    counted(frames.length, 'frame'),
+  ]
+  return html`${all.filter((one) => one !== false).map((one, n) => html`${n > 0 && ' · '}${one}`)}`
 }
 
 /** The form is the console's, where the video stands. */
 function editor(video: VideoDocument): Html {
-  const back = `/videos/${video.id}?saved=1`
-  return html`<details class="edit"><summary>Edit</summary>${detailForm(video, { back })}
-<p><a href="/operator/videos/${video.id}">Stages and attempts</a></p></details>`
+  const form = detailForm(video, { back: `/videos/${video.id}?saved=1` })
+  return menu('Edit', html`${form}<p><a href="/operator/videos/${video.id}">Stages and attempts</a></p>`)
 }
 
 /** Without script it leads to the file, or to the source. */
-function playButton(source: string | null, player: Player | undefined): Html | false {
-  const link = source !== null && html`<a href="${source}" rel="noreferrer">Watch at the source ↗</a>`
-  if (!player) return link && html`<p>${link}</p>`
-  const told = 'name' in player && html`<span class="hint">This loads the player of ${player.name}.</span>`
-  const href = 'file' in player ? player.file : source
-  return html`<p><a class="button" href="${href}" data-play="0">Play</a> ${told} ${link}</p>`
-}
-
-function playerBox(player: Player): Html {
-  const what = 'file' in player ? html`data-file="${player.file}"` : html`data-embed="${player.embed}"`
-  return html`<div id="player" ${what} hidden></div>`
+function playButton(source: string | null, { name, file }: Player): Html {
+  const told = file === undefined && html` title="Loads the player of ${name}"`
+  return html`<a class="button" href="${file ?? source}" data-play="0"${told}>Play</a>`
 }
 
 /** Every frame with its second, and a bar before each cut. `playAt`: where the film plays from a second on. */
-function storyboard(frames: readonly FrameDocument[], playAt: (second: number) => string | null | undefined): Html {
+function storyboard(frames: readonly FrameDocument[], playAt: (second: number) => string | null | false): Html {
   if (frames.length === 0) return html`<p class="empty">This video has no frames.</p>`
   const cards = frames.map((frame, n) => {
     const second = frame.t_sec
     const href = playAt(second)
     const play =
-      href &&
-      html`<a class="play-at" href="${href}" data-play="${second}" aria-label="Play from ${clock(second)}">▶</a>`
-    return frameCard(frame, n + PARTS, { storyboard: true, ...(play ? { extra: play } : {}) })
+      href && html`<a class="play-at" href="${href}" data-play="${second}" aria-label="Play from ${clock(second)}"></a>`
+    return frameCard(frame, n, { storyboard: true, ...(play ? { extra: play } : {}) })
   })
   return html`<div class="wall storyboard"><ol class="sheet">${cards}</ol></div>`
 }

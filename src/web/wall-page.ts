@@ -176,7 +176,7 @@ ${namedLine(named)}
     total > 0 &&
     !isByMeaning &&
     readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
-  }${found.readAs && meaningLine(found.readAs)}</div>
+  }${found.readAs && meaningLine(found.readAs, total)}</div>
 <div class="wall" id="wall" data-page="${page}" data-pages="${pages}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
 </div>
@@ -215,11 +215,15 @@ function groupAlike(frames: readonly FrameHit['document'][]) {
   return groups
 }
 
-function underWayLine({ underWay, found }: WallData): Html {
+/** Told to operators, and beside no question. The wall looks again for everyone. */
+function underWayLine({ underWay, found, viewer, values }: WallData): Html {
   const { videos, frames, described } = underWay
   if (videos === 0 || (found.total ?? 0) === 0) return html`<p id="under-way"></p>`
   const progress = frames > 0 && `: ${described} of ${counted(frames, 'frame')} described`
-  return html`<p class="hint" id="under-way" data-live>${counted(videos, 'video')} on the way${progress}.</p>`
+  const told = viewer === 'operator' && !isNarrowed(values)
+  return html`<p class="hint" id="under-way" data-live>${
+    told && html`${counted(videos, 'video')} on the way${progress}.`
+  }</p>`
 }
 
 function emptyWall(data: WallData): Html {

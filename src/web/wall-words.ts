@@ -64,10 +64,10 @@ export function readingLine({ words, without, let_go }: ReadAs, exact: (q: strin
   }${isClose && 'No frame has all of these. Closest:'}</p>`
 }
 
-/** What meaning does not add to the words. */
-export function meaningLine({ meaning }: ReadAs): Html | false {
+/** What meaning does not add to the words. That nothing is close is told where the words found nothing either. */
+export function meaningLine({ meaning }: ReadAs, total: number): Html | false {
   if (meaning === 'unavailable') return html`<p class="reading">Found by words alone: try again for meaning.</p>`
   if (meaning === 'english only')
     return html`<p class="reading">Found by words alone: the text model reads English.</p>`
-  return meaning === 'nothing close' && html`<p class="reading">Nothing close in meaning.</p>`
+  return meaning === 'nothing close' && total === 0 && html`<p class="reading">Nothing close in meaning.</p>`
 }

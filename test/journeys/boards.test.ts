@@ -367,6 +367,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
   test('a deleted board comes back, and no page misbehaved', async () => {
     const before = await order()
     await page.goto(url(boardPath))
+    await page.locator('summary').getByText('More', { exact: true }).click()
     await page.locator('summary').getByText('Delete').click()
     await page.getByRole('button', { name: 'Delete the board' }).click()
     await page.getByRole('heading', { name: 'Boards', exact: true }).waitFor()

@@ -64,8 +64,9 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     const second = await page.locator('#wall .card-link').nth(1).getAttribute('href')
     await expect.poll(() => at(page)).toBe(second)
     await page.locator(`dialog article[data-id="${second!.split('/')[2]}"]`).waitFor()
-    await page.getByRole('link', { name: 'Find similar' }).click()
-    expect(await page.locator('#similar .card-link').count()).toBeGreaterThan(0)
+    expect(await page.locator('dialog .similar .card-link').count()).toBeGreaterThan(0)
+    await page.locator('dialog summary').getByText('More', { exact: true }).click()
+    await expectAccessible(page)
     await page.getByRole('button', { name: 'Copy link' }).click()
     await page.locator('#toast').getByText('Link copied.').waitFor()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(url + second)
@@ -100,6 +101,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     expect(await pins(page)).toEqual([b, c, a])
 
     // Whoever gets its link sees that order, and the tables and the ZIP hold it.
+    await page.locator('summary').getByText('More', { exact: true }).click()
     await page.locator('summary').getByText('Export').click()
     for (const [name, ending] of [
       ['Table (CSV)', 'csv'],

@@ -32,6 +32,11 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   const goto = (path: string) => page.goto(service.config.publicUrl + path)
   const row = (title: string) => page.locator('tr[data-video]', { hasText: title })
+  /** The bar of what can be done is there once a video is selected. */
+  async function onRow(title: string, act: string) {
+    await row(title).getByRole('checkbox').check()
+    await page.locator('.acting').getByRole('button', { name: act }).click()
+  }
   const still = (title: string) => row(title).locator('img.still')
 
   test('adds three clips, one twice and one broken, and watches them without a reload', async () => {
@@ -142,13 +147,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   test('deletes only after it was told what goes', async () => {
     await goto('/operator')
-    await row('tears of steel').getByRole('button', { name: 'Delete' }).click()
+    await onRow('tears of steel', 'Delete')
     await page.getByRole('heading', { name: 'Delete “tears of steel”?' }).waitFor()
     await page.getByText('Nobody has saved or pinned').waitFor()
     await page.getByText('“tears of steel” cannot be brought back.').waitFor()
     await expectAccessible(page)
     await page.goBack()
-    await row('tears of steel').getByRole('button', { name: 'Delete' }).click()
+    await onRow('tears of steel', 'Delete')
     await page.getByRole('button', { name: 'Delete for good' }).click()
     await page.getByText('1 video deleted.').first().waitFor()
     expect(await row('tears of steel').count()).toBe(0)
@@ -221,6 +226,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const { id } = await frameOf('coffee pour')
     // From the frame to its values and back.
     await goto(`/frames/${id}`)
+    await page.locator('summary', { hasText: 'More' }).click()
     await page.getByRole('link', { name: 'Correct', exact: true }).click()
     await page.getByLabel('Caption').fill('A hand pours <b>coffee</b>')
     await page.locator('.value', { hasText: 'b-roll' }).click()
@@ -242,7 +248,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const asked = annotator.asked.length
     annotator.answer = () => ({ values: values({ subject: 'chart', caption: 'Another answer' }) })
     await goto('/operator')
-    await row('coffee pour').getByRole('button', { name: 'Re-annotate' }).click()
+    await onRow('coffee pour', 'Re-annotate')
     await page.getByText('Frames that it has not described: 0').waitFor()
     await page.getByText('It costs nothing').or(page.getByText('the price is not known')).first().waitFor()
     await expectAccessible(page)

@@ -337,7 +337,7 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     await page.locator('#sheet-2').waitFor()
     await page.locator('#wall .card-link').first().click()
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.getByRole('link', { name: 'The whole video as a storyboard' }).click()
+    await page.locator('.about a[href^="/videos/"]').click()
     await page.getByText('How it is built').waitFor()
     await ensureAccount(service.stores.db, { email: 'plain@example.org', plan: 'pro' })
     await signIn(page, service.stores.db, url, 'plain@example.org')

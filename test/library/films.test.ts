@@ -184,19 +184,19 @@ test('the page of a video begins with its frames, and folds how it is built', as
   expect(alone.text).toContain('· 1 shot ·')
 })
 
-test('films are posters with three figures in words, and a page compares some', async () => {
+test('films are posters with the figure that they are sorted by, and a page compares some', async () => {
   const films = await page('/films?sort=held_share')
-  expect(films.text).toContain('5 films. Choose two to six')
-  expect(films.text).toContain('0:12 · a shot every 1.2 s · 5 % still')
+  expect(films.text).toContain('5 films, 1 film without this measure left out.')
+  expect(films.text).toContain('5\u00a0% still')
+  expect((await page('/films')).text).toContain('a shot every 1.2\u00a0s')
   expect(films.text.indexOf(slow)).toBeLessThan(films.text.indexOf(brisk))
-  expect(films.text).toContain('1 film without this measure left out.')
   const narrowed = await page('/films?sort=luma&min=shots:4&max=motion:60&author=Atlas')
   expect(narrowed.text).toContain('Only Atlas, shots at least 4, movement at most 60.')
   expect(narrowed.text).toContain('min=shots%3A4&amp;max=motion%3A60&amp;sort=duration_sec&amp;order=asc')
   expect(narrowed.text).toContain('aria-current="true">Most brightness</a>')
   expect(narrowed.text.match(/name="videos" value="[^"]+"/g)).toEqual([`name="videos" value="${mixed}"`])
   const compared = await page(`/compare?videos=${brisk}&videos=${slow}`)
-  expect(compared.text).toMatch(/Still picture<\/th>\s*<td>(5 %<\/td><td>90 %|90 %<\/td><td>5 %)/)
+  expect(compared.text).toMatch(/Still picture<\/th>\s*<td>(5\s%<\/td><td>90\s%|90\s%<\/td><td>5\s%)/)
   expect(compared.text).toContain('10 shots over 0:12')
   // Heights are on one scale: of two films one curve reaches the top.
   const paces = [...compared.text.matchAll(/aria-label="Pace: at most ([\d.]+).*?<path d="(M[^"]*)"/gs)]

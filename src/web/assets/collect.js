@@ -112,9 +112,10 @@ export function toggleSave(id) {
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
-  const parts = `<div id="choices"></div><form class="row wall-form" action="/web/pins" novalidate>
-<label for="new-board">New board</label>
-<input id="new-board" name="name" required maxlength="120"><button class="primary">Create</button></form>`
+  const parts = `<div id="choices"></div><form class="row create" action="/web/pins" novalidate>
+<label class="visually-hidden" for="new-board">New board</label>
+<input id="new-board" name="name" required maxlength="120" placeholder="Name of a new board">
+<button class="primary">Create</button></form>`
   dialog.insertAdjacentHTML('beforeend', parts)
   dialog.addEventListener('submit', (event) => {
     event.preventDefault()
@@ -132,7 +133,7 @@ export async function pin(frame) {
     const choices = (await readPage(response)).getElementById('choices')
     if (choices) dialog.querySelector('#choices')?.replaceWith(choices)
     // Who types a name already stays there.
-    if (dialog.querySelector('.wall-form :focus')) return
+    if (dialog.querySelector('.create :focus')) return
     const first = dialog.querySelector('#choices button')
     if (first instanceof HTMLElement) first.focus()
   } catch (error) {

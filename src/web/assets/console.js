@@ -8,9 +8,7 @@ const boxes = () => [.../** @type {NodeListOf<HTMLInputElement>} */ (document.qu
 function count() {
   const n = boxes().filter((box) => box.checked).length
   const told = document.querySelector('#videos [data-count]')
-  if (told) told.textContent = n === 0 ? 'Nothing selected' : `${n} selected`
-  for (const button of document.querySelectorAll('#videos [data-bulk] button'))
-    if (button instanceof HTMLButtonElement) button.disabled = n === 0
+  if (told) told.textContent = `${n} selected`
   const all = /** @type {HTMLInputElement | null} */ (document.querySelector('[data-all]'))
   if (!all) return
   all.hidden = false

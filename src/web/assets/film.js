@@ -45,14 +45,19 @@ function play(second) {
   player.hidden = false
   player.scrollIntoView({ block: 'nearest' })
   const { file, embed } = player.dataset
-  if (file !== undefined) return playFile(file, second)
+  if (file) playFile(file, second)
+  else playThere(String(embed), second)
+}
+
+/** By the player of another host. @param {string} embed @param {number} second */
+function playThere(embed, second) {
   const frame = document.createElement('iframe')
-  frame.src = String(embed).replace('{second}', String(Math.floor(second)))
+  frame.src = embed.replace('{second}', String(Math.floor(second)))
   frame.title = 'Player'
   frame.allow = 'autoplay; encrypted-media; fullscreen; picture-in-picture'
   // YouTube refuses a page that does not say where it is.
   frame.referrerPolicy = 'strict-origin-when-cross-origin'
-  player.replaceChildren(frame)
+  player?.replaceChildren(frame)
 }
 
 /** @param {string} file @param {number} second */
@@ -63,17 +68,28 @@ function playFile(file, second) {
     video.controls = true
     video.ariaLabel = 'Player'
     video.src = file
-    video.addEventListener('error', ({ target }) => {
-      // The next click tries again.
-      if (target instanceof Element) target.remove()
-      toast('The file does not load, or this browser cannot play it.')
-    })
+    video.addEventListener('error', ({ target }) => fail(/** @type {HTMLVideoElement} */ (target), second))
     video.addEventListener('timeupdate', ({ target }) => show(/** @type {HTMLVideoElement} */ (target).currentTime))
     player?.replaceChildren(video)
   }
   video.currentTime = second
   // A browser may wait for a click on the video itself.
   video.play().catch(() => undefined)
+}
+
+/**
+ * What this browser cannot decode plays where it came from, if that has a player. Else the next click tries again.
+ * @param {HTMLVideoElement} video
+ * @param {number} second
+ */
+function fail(video, second) {
+  const { embed } = player?.dataset ?? {}
+  if (embed && video.error && video.error.code > MediaError.MEDIA_ERR_NETWORK) {
+    delete player?.dataset.file
+    return playThere(embed, second)
+  }
+  video.remove()
+  toast('The file does not load, or this browser cannot play it.')
 }
 on('click', '[data-play]', (/** @type {MouseEvent} */ event, link) => {
   if (isForAnotherTab(event)) return

@@ -3,10 +3,10 @@ import { byId, on } from './core.js'
 
 function count() {
   const form = byId('films')
-  const n = form?.querySelectorAll(':checked').length ?? 0
+  const n = form?.querySelectorAll('[name="videos"]:checked').length ?? 0
   const told = form?.querySelector('[data-count]')
   const button = form?.querySelector('button')
-  if (told) told.textContent = n < 2 || n > 6 ? `${n} chosen. Choose two to six.` : `${n} chosen`
+  if (told) told.textContent = `${n > 0 ? `${n} chosen. ` : ''}${n < 2 || n > 6 ? 'Choose two to six.' : ''}`
   if (button) button.disabled = n < 2 || n > 6
 }
 on('change', '#films input', count)

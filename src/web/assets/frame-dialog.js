@@ -289,14 +289,6 @@ function actOnFrames() {
       void (act === 'save' ? toggleSave(id) : pin([id]))
     })
   on('click', '[data-copy-image]', (_event, button) => void copyImage(String(button.dataset.copyImage)))
-  // The page of a frame has a second one below the dialog.
-  on('click', 'a[href="#similar"]', (event, link) => {
-    const heading = link.closest('.frame')?.querySelector('.similar h2')
-    if (!(heading instanceof HTMLElement)) return
-    event.preventDefault()
-    heading.scrollIntoView()
-    heading.focus({ preventScroll: true })
-  })
 }
 
 /** The picture itself, as other programs paste it. They take PNG. @param {string} address */

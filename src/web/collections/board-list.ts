@@ -28,14 +28,15 @@ interface BoardsData {
 
 /** `/boards`: a person's boards, newest first, and a form for another. */
 export function boardsPage({ visitor, saved, boards, after, next, deleted }: BoardsData): Html {
-  return html`<header class="entity"><h1>Boards</h1></header>
+  return html`<header class="entity"><h1>Boards</h1>
+<form class="row tools create" method="post" action="/web/boards">${formToken(visitor)}
+  <label class="visually-hidden" for="name">New board</label>
+  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off"
+    placeholder="Name of a new board">
+  <button class="primary">Create</button>
+</form></header>
 ${deleted !== undefined && undoForm(visitor, { action: `/web/boards/${deleted}/delete/undo`, fields: {} })}
 ${planNotice(visitor)}
-<form class="row apart" method="post" action="/web/boards">${formToken(visitor)}
-  <label for="name">New board</label>
-  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
-  <button class="primary">Create</button>
-</form>
 <ul class="tiles">
 ${saved && boardCard({ href: '/saves', name: 'Saved', hint: counted(saved.item_count, 'frame'), ...saved })}
 ${boards.map(({ id, shared_at, ...board }) => {

@@ -46,9 +46,11 @@ export function boardPage(data: BoardData): Html {
   const about = board && html`data-id="${board.id}" data-path="/web/boards/${board.id}"`
   return html`<header class="entity"><h1>${board?.name ?? 'Saved'}</h1>
 ${planNotice(visitor)}
-<p class="lead" id="lead">${counted(total, 'frame')}${board ? madeOn(board) : ', newest first'}.</p>
-${board?.description && html`<p class="note">${board.description}</p>`}</header>
-<div class="row apart tools">${board ? boardTools(data, board) : total > 0 && exportLinks('/saves/export')}</div>
+<p class="lead" id="lead">${counted(total, 'frame')}${board ? madeOn(board) : ', newest first'}</p>
+${board?.description && html`<p class="note">${board.description}</p>`}
+<div class="row tools">${
+    board ? boardTools(data, board) : total > 0 && menu('Export', exportLinks('/saves/export'))
+  }</div></header>
 <div id="board" data-first="${first}" data-total="${total}" ${about}>
 ${total === 0 && (board ? emptyBoard(visitor) : NO_SAVES)}
 ${selectionForm(data)}
@@ -61,12 +63,12 @@ const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC'
 
 function madeOn({ createdAt, sharedAt }: Board): Html {
   const day = html`<time datetime="${createdAt.toISOString()}">${DAY.format(createdAt)}</time>`
-  return html`. You made it on ${day}${sharedAt !== null && '. Everyone with its link can see it'}`
+  return html` · ${day}${sharedAt !== null && ' · everyone with its link can see it'}`
 }
 
 /** What is done with the selected frames. With script a bar does the same. */
 function selectionForm({ visitor, board, page, arranging }: BoardData): Html {
-  return html`<form id="picked" method="post" class="row apart bulk"${!board && trusted(' data-saves')}>
+  return html`<form id="picked" method="post" class="row apart"${!board && trusted(' data-saves')}>
   ${formToken(visitor)}
   ${board && hidden('board', board.id)}${arranging && hidden('arrange', '1')}${pagePart(page)}
   <span>Selected frames:</span>
@@ -153,16 +155,22 @@ ${visitor.account.plan === 'pro' && addMenu()}
 <a class="quiet-button" id="arrange" href="${arrange}"${total < 2 && trusted(' hidden')}>${
     arranging ? 'Done' : 'Arrange'
   }</a>
-${exportLinks(`/boards/${board.id}/export`, timeline)}
-${renameMenu(visitor, board)}
-${deleteMenu(visitor, board, total)}`
+${menu(
+  'More',
+  html`${part('Export', exportLinks(`/boards/${board.id}/export`, timeline))}
+${part('Rename', renameForm(visitor, board))}
+${part('Delete', deleteForm(visitor, board, total))}`,
+)}`
 }
+
+const part = (label: string, told: Html) => html`<details name="more"><summary>${label}</summary>${told}</details>`
 
 /** Finds frames for the board. Without script the search leads to the wall. */
 function addMenu(): Html {
-  const panel = html`<form class="row wall-form" role="search" action="/">
-  <label for="add-search">Search the library</label>
-  <input id="add-search" type="search" name="q" maxlength="300" required autocomplete="off">
+  const panel = html`<form class="row create" role="search" action="/">
+  <label class="visually-hidden" for="add-search">Search the library</label>
+  <input id="add-search" type="search" name="q" maxlength="300" required autocomplete="off"
+    placeholder="Search the library">
   <button class="primary">Search</button></form>
   <ul class="found" id="found" aria-label="Found frames"></ul>`
   return html`<details class="fold adding" name="menu"><summary>Add frames</summary>
@@ -193,27 +201,21 @@ function shareMenu({ visitor, link, showLink = false }: BoardData, { id, sharedA
   )
 }
 
-function renameMenu(visitor: Visitor, { id, name, description }: Board): Html {
-  return menu(
-    'Rename',
-    html`<form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
+function renameForm(visitor: Visitor, { id, name, description }: Board): Html {
+  return html`<form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
     <div class="field"><label for="name">Name</label>
     <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" value="${name}" autocomplete="off"></div>
     <div class="field"><label for="description">Description</label>
     <textarea id="description" name="description" maxlength="${MAX_BOARD_DESCRIPTION}"
       rows="3">${description}</textarea></div>
-    <button class="primary">Rename</button></form>`,
-  )
+    <button class="primary">Rename</button></form>`
 }
 
-function deleteMenu(visitor: Visitor, { id, sharedAt }: Board, total: number): Html {
-  return menu(
-    'Delete',
-    html`<p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
+function deleteForm(visitor: Visitor, { id, sharedAt }: Board, total: number): Html {
+  return html`<p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
     ${sharedAt !== null && 'Its link ends permanently.'} The next page can take it back.</p>
   <form method="post" action="/web/boards/${id}/delete">${formToken(visitor)}
-    <button class="danger">Delete the board</button></form>`,
-  )
+    <button class="danger">Delete the board</button></form>`
 }
 
 /** `/boards/{id}?note={frame}`: the note of one pin. `page`: the page of the board to return to. */
@@ -224,7 +226,7 @@ export function noteForm(
 ): Html {
   const back = boardPath(id, { page: pageOf(page), pin: frame.id })
   return html`<section class="narrow card"><h1>Note on a frame of “${name}”</h1>
-<img class="noted" src="${frame.thumb_path}" alt="${altOf(frame)}" width="${frame.width}" height="${frame.height}">
+<img class="still" src="${frame.thumb_path}" alt="${altOf(frame)}" width="${frame.width}" height="${frame.height}">
 <form method="post" action="/web/boards/${id}/note">${formToken(visitor)}${hidden('frame', frame.id)}${pagePart(page)}
   <div class="field"><label for="note">Note</label>
   <textarea id="note" name="note" maxlength="${MAX_NOTE}" rows="5">${note}</textarea></div>

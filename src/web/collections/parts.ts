@@ -42,15 +42,12 @@ export function planNotice({ account }: Visitor): Html | false {
 
 /** `timeline`: where its files for editing programs are. */
 export function exportLinks(path: string, timeline?: string): Html {
-  return menu(
-    'Export',
-    html`<ul class="items">
+  return html`<ul class="items">
   <li><a href="${path}?format=csv" download>Table (CSV)</a></li>
   <li><a href="${path}?format=json" download>Data (JSON)</a></li>
   <li><a href="${path}?format=zip" download>Images and contact sheet (ZIP)</a></li>
   ${timeline && exportList(timeline)}
-</ul>`,
-  )
+</ul>`
 }
 
 /** A button that folds out what it does. It lies over the page, so nothing beside it moves; one is open at a time. */

@@ -130,12 +130,12 @@ function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
 ${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
-<form class="row apart" method="post" action="/web/accounts/invite">${formToken(visitor)}
+<div class="row loose"><form class="row apart" method="post" action="/web/accounts/invite">${formToken(visitor)}
 <label for="invite">Invite</label>
 <input id="invite" name="email" type="email" required autocomplete="off" placeholder="ann@example.org">
 <button class="primary">Invite</button></form>
-<form class="row apart" action="/operator/accounts" role="search"><label for="q">E-mail</label>
-<input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
+<form class="row apart" action="/operator/accounts" role="search"><label for="q">Find</label>
+<input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form></div>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
 <th scope="col">Has</th><th scope="col">Access</th></tr></thead>

@@ -2,6 +2,7 @@ import { span } from '../../clean-text.ts'
 import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
+import { menu } from '../collections/parts.ts'
 import { altOf, smallThumb } from '../frame-card.ts'
 import { capitalized, counted, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
 import { ago, dollars, operatorHead } from './parts.ts'
@@ -33,14 +34,9 @@ export function analyticsView(figures: AnalyticsFigures): Html {
   const techniqueOf = (slug: string) => capitalized(techniques.get(slug) ?? valueLabel(slug))
   const nothing = 'Nothing was saved or pinned in these days.'
   const inOrder = stages.toSorted((a, b) => STAGES.indexOf(a.key ?? '') - STAGES.indexOf(b.key ?? ''))
-  return html`${operatorHead('analytics', 'Analytics')}
+  return html`${operatorHead('analytics', 'Analytics', rangeMenu(figures))}
 <div id="analytics">
-${rangeForm(figures)}
-<p class="hint">Days are in UTC. ${
-    countedThrough === null
-      ? 'Nothing is counted yet.'
-      : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
-  }</p>
+<p>${answer(figures)}</p>
 ${totals(figures)}
 ${chartSection(figures)}
 ${topFrames(figures)}
@@ -53,6 +49,11 @@ ${panel('Time per stage', inOrder.map(stageBar), 'No video ended in these days.'
 ${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
+<p class="hint">Days are in UTC. ${
+    countedThrough === null
+      ? 'Nothing is counted yet.'
+      : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
+  }</p>
 </div>`
 }
 
@@ -102,17 +103,40 @@ const modelBar = ({ key, cost_usd, calls }: FigureRow): Bar => ({
   value: Number(cost_usd ?? 0),
 })
 
-function rangeForm({ from, to }: AnalyticsFigures): Html {
-  const today = new Date().toISOString().slice(0, 10)
-  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+/** What happened, in one sentence. */
+function answer(figures: AnalyticsFigures): string {
+  const of = (name: ChartName) => totalOf(SERIES[name], figures)
+  const also = (count: number, what: string) => (count > 0 ? `, ${thousands(count)} ${what}` : '')
+  const parts = [
+    `${counted(of('saves'), 'save')} and ${counted(of('pins'), 'pin')}`,
+    `${counted(of('searches'), 'search', 'searches')}${also(of('empty'), 'without a result')}`,
+    `${counted(of('ready'), 'video')} ready${also(of('failed'), 'failed')}`,
+  ]
+  return `${periodOf(figures)}: ${parts.join('; ')}.`
+}
+
+const daysFrom = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+const today = () => new Date().toISOString().slice(0, 10)
+
+function periodOf({ from, to }: AnalyticsFigures): string {
+  return to === today() ? `The last ${counted(daysFrom(from, to), 'day')}` : `${from} to ${to}`
+}
+
+function rangeMenu(figures: AnalyticsFigures): Html {
+  const { from, to } = figures
   const ranges = RANGES.map((length) => {
-    const start = new Date(Date.parse(today) - (length - 1) * DAY_MS).toISOString().slice(0, 10)
-    const here = to === today && days === length && trusted(' aria-current="page"')
-    return html`<a href="/operator/analytics?from=${start}"${here}>${length === 365 ? 'Year' : `${length} days`}</a>`
+    const start = new Date(Date.parse(today()) - (length - 1) * DAY_MS).toISOString().slice(0, 10)
+    const here = to === today() && start === from && trusted(' aria-current="page"')
+    return html`<li><a class="choice" href="/operator/analytics?from=${start}"${here}>${
+      length === 365 ? 'Year' : `${length} days`
+    }</a></li>`
   })
-  return html`<nav class="row loose lists" aria-label="Range">${ranges}</nav>
-<form class="row apart" action="/operator/analytics"><label>From <input type="date" name="from" value="${from}"
-required></label> <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form>`
+  return menu(
+    periodOf(figures),
+    html`<ul class="row tight">${ranges}</ul>
+<form class="row wall-form" action="/operator/analytics"><label>From <input type="date" name="from" value="${from}"
+required></label> <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form>`,
+  )
 }
 
 interface Series {
@@ -129,14 +153,14 @@ interface Series {
 const SERIES = {
   saves: { label: 'Saves', of: 'saves', column: 'saves' },
   pins: { label: 'Pins', of: 'saves', column: 'pins' },
-  people: { label: 'Active accounts', of: 'activity', column: 'active_accounts', isMost: true },
-  boards: { label: 'Boards created', of: 'activity', column: 'boards_created' },
-  ready: { label: 'Videos ready', of: 'videos', column: 'ready' },
-  failed: { label: 'Videos failed', of: 'videos', column: 'failed' },
+  people: { label: 'People', of: 'activity', column: 'active_accounts', isMost: true },
+  boards: { label: 'Boards', of: 'activity', column: 'boards_created' },
+  ready: { label: 'Videos', of: 'videos', column: 'ready' },
+  failed: { label: 'Failed', of: 'videos', column: 'failed' },
   searches: { label: 'Searches', of: 'searches', column: 'searches' },
-  empty: { label: 'Searches without a result', of: 'searches', column: 'unanswered' },
-  weak: { label: 'Searches with a weak result', of: 'searches', column: 'weak' },
-  cost: { label: 'Cost of the model', of: 'model', column: 'cost_usd', isMoney: true },
+  empty: { label: 'No result', of: 'searches', column: 'unanswered' },
+  weak: { label: 'Weak result', of: 'searches', column: 'weak' },
+  cost: { label: 'Cost', of: 'model', column: 'cost_usd', isMoney: true },
 } as const satisfies Record<string, Series>
 export type ChartName = keyof typeof SERIES
 export const CHARTS = Object.keys(SERIES) as [ChartName, ...ChartName[]]
@@ -154,22 +178,21 @@ function totals(figures: AnalyticsFigures): Html {
     const series: Series = SERIES[name]
     const now = totalOf(series, figures)
     const here = name === chart && trusted(' aria-current="true"')
-    const more = series.isMost && ' in a day'
+    const more = series.isMost && ' a day'
     return html`<div><dt><a href="/operator/analytics?from=${from}&to=${to}&chart=${name}#chart"${here}>${
       series.label
     }</a>${more}</dt>
 <dd>${showOf(series)(now)} <span class="hint">${change(now, totalOf(series, before))}</span></dd></div>`
   })
-  return html`<dl class="totals">${tiles}</dl>
-<p class="hint">The change is that against as many days before. A name shows its days below.</p>`
+  return html`<dl class="totals" title="Each beside its change against as many days before">${tiles}</dl>`
 }
 
 /** In words of a tile: `+12 %`. Nothing to compare with is no change. */
 function change(now: number, before: number): string {
-  if (before === 0) return now === 0 ? '' : 'new'
+  if (before === 0) return ''
   const percent = Math.round((100 * (now - before)) / before)
-  if (percent === 0) return '±0 %'
-  return `${percent > 0 ? '+' : '−'}${thousands(Math.abs(percent))} %`
+  if (percent === 0) return '±0\u00a0%'
+  return `${percent > 0 ? '+' : '−'}${thousands(Math.abs(percent))}\u00a0%`
 }
 
 /** Every day of the range as a bar, and as a row of a table. */

@@ -14,14 +14,17 @@ const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[]
   ['system', '/operator/system', 'System'],
 ]
 
-/** The top of an operator's page, with the way to the others. */
-export function operatorHead(tab: OperatorTab, title: string): Html {
+/** The top of an operator's page, with the way to the others. `tools`: what is done with the whole. */
+export function operatorHead(tab: OperatorTab, title: string, tools?: Html): Html {
   const links = TABS.map(
     ([id, href, label]) =>
       html`<li><a href="${href}"${id === tab && trusted(' aria-current="page"')}>${label}</a></li>`,
   )
-  return html`<header class="entity"><h1>${title}</h1>
-<nav aria-label="Operator"><ul class="row loose lists">${links}</ul></nav></header>`
+  // The tab tells it.
+  const isTold = TABS.some(([, , label]) => label === title)
+  return html`<header class="entity"><nav aria-label="Operator"><ul class="row loose lists tabs">${links}</ul></nav>
+<h1${isTold && trusted(' class="visually-hidden"')}>${title}</h1>
+${tools && html`<div class="row tools">${tools}</div>`}</header>`
 }
 
 /** A time as people say it, exact under the pointer. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { clock } from '../../clean-text.ts'
+import { clock, percent } from '../../clean-text.ts'
 import type { FrameRow } from '../../db/schema/frames.ts'
 import { correctFrame } from '../../library/frames/corrections.ts'
 import { storedValue } from '../../library/frames/frames.ts'
@@ -19,6 +19,7 @@ import { findVideo } from '../../library/videos/videos.ts'
 import type { Parameters } from '../../parameters.ts'
 import { ANNOTATED, type Annotated, ATTRIBUTES, CHOSEN, isListed, WRITTEN } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
+import { SAID } from '../frame-page.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, emptyState, formToken, type Html, hidden, html, options, trusted, valueLabel } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -194,7 +195,7 @@ interface ReviewData extends Awaited<ReturnType<typeof judgedOf>> {
 function reviewForm(data: ReviewData): Html {
   const { row, image, title, visitor, texts = false, nextPath, back, turn } = data
   const action = texts ? `/web/frames/${row.id}/correct` : `/web/review/${row.id}`
-  const at = `${title}, ${clock(row.tMs / 1_000)}`
+  const at = `${title} · ${clock(row.tMs / 1_000)}`
   return html`${back && undoForm(visitor, back, data.here)}
 ${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total}: ${whyOf(turn.place)}</p>`}
 <div class="review">
@@ -206,14 +207,14 @@ ${CHOSEN.filter(isListed).map((name) => choices(data, name, ATTRIBUTES[name].val
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
 <div class="row apart tools"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
-${!texts && html`<a href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
-${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
+${!texts && html`<a class="quiet-button" href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
+${!texts && html`<a class="quiet-button" href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
 </form></div>`
 }
 
 function whyOf({ rank, confidence }: ReviewPlace): string {
   if (rank === 0) return 'a value outside the lists or the vocabulary'
-  return confidence === 0 ? 'a value is missing' : `least certain value: ${Math.round(confidence * 100)} %`
+  return confidence === 0 ? 'a value is missing' : `least certain value: ${percent(confidence)}`
 }
 
 function undoForm(visitor: Visitor, { frame, attributes }: { frame: string; attributes: string }, here: string): Html {
@@ -227,9 +228,9 @@ function origin(row: FrameRow, name: Annotated): Html {
   const { value, provenance } = storedValue(row, name)
   if (!provenance) return html`<span class="hint">no answer</span>`
   if (provenance.source === 'person') return html`<span class="hint">set by a person</span>`
-  const sure = provenance.confidence !== null && ` ${Math.round(provenance.confidence * 100)} %`
+  const sure = provenance.confidence !== null && ` ${percent(provenance.confidence)}`
   const why = value === null && provenance.reason !== undefined && `: ${valueLabel(provenance.reason)}`
-  return html`<span class="hint">${provenance.source}${sure}${why}</span>`
+  return html`<span class="hint">${SAID[provenance.source]}${sure}${why}</span>`
 }
 
 function choices({ row, texts }: ReviewData, name: Annotated, values: readonly string[]): Html {
@@ -237,7 +238,7 @@ function choices({ row, texts }: ReviewData, name: Annotated, values: readonly s
   const locked = provenance?.source === 'person' && !texts
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
 <legend>${ATTRIBUTES[name].label} ${origin(row, name)}</legend>${was(row, name, texts)}
-<div class="row tight values">${values.map(
+<div class="row tight">${values.map(
     (one, n) =>
       html`<label class="value"><input type="radio" name="${name}" value="${one}"${
         one === value && trusted(' checked')

@@ -65,14 +65,14 @@ ${addForms(data)}
 ${countLinks(counts, shown)}</nav>
 <button id="new" class="quiet" type="button" hidden></button>
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-<div class="row apart bulk" data-bulk>
+${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : videoTable(rows, SELECT_ALL)}
+<div class="row loose acting">
   <span data-count>Selected:</span>
   <button name="act" value="retry">Retry</button>
   <button name="act" value="cancel">Cancel</button>
   <button name="act" value="reannotate">Re-annotate</button>
   <button name="act" value="delete">Delete</button>
 </div>
-${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : videoTable(rows, SELECT_ALL)}
 </form>
 ${numberedPages(data.page, Math.ceil(countOf(counts, shown) / VIDEOS_PAGE), at)}`
 }
@@ -144,7 +144,7 @@ export function videoPage(
 ${told.known && html`<p class="notice" role="status">The library has this file already, with the details below.</p>`}
 ${told.saved && html`<p class="notice done" role="status">Saved.</p>`}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-${videoTable([videoRow(video, picture)])}
+${videoTable([videoRow(video, picture, true)])}
 </form>
 <div id="stages"${isUnderWay && LOOKS_AGAIN}><h2>Stages</h2>${stageTable(video)}
 ${facts([
@@ -236,14 +236,14 @@ const ALLOWED = {
 } as const satisfies Record<string, readonly VideoReport['status'][]>
 
 /**
- * One video of the list. The same for every operator: its buttons send the form around the list. `data-live` marks
- * what changes while one looks.
+ * One video of the list, or `alone` on its page, with all that is done with it. The same for every operator: its
+ * buttons send the form around the list. `data-live` marks what changes while one looks.
  */
-function videoRow(video: VideoReport, picture: string | undefined): Html {
+function videoRow(video: VideoReport, picture: string | undefined, alone = false): Html {
   const { id, title, author, platform, source_url, added_at } = video
   const source = safeUrl(source_url)
   return html`<tr id="v-${id}" data-video="${id}">
-<td><input type="checkbox" name="video" value="${id}" aria-label="Select ${title}"></td>
+<td>${!alone && html`<input type="checkbox" name="video" value="${id}" aria-label="Select ${title}">`}</td>
 <td data-live="picture">${
     picture !== undefined && html`<img class="still" src="${picture}" alt="" width="96" height="54" decoding="async">`
   }</td>
@@ -253,7 +253,7 @@ function videoRow(video: VideoReport, picture: string | undefined): Html {
   } · ${ago(added_at)}</span></th>
 <td data-live="state">${stateOf(video)}</td>
 <td data-live="frames">${framesOf(video)}</td>
-<td data-live="buttons">${buttonsOf(video)}</td>
+<td data-live="buttons">${buttonsOf(video, alone)}</td>
 </tr>`
 }
 
@@ -288,14 +288,14 @@ description</span>`
 ${costs.calls > 0 && html`<span class="hint">${dollars(costs.cost_usd)}, ${counted(costs.calls, 'call')}</span>`}`
 }
 
-function buttonsOf({ id, title, status }: VideoReport): Html {
+function buttonsOf({ id, title, status }: VideoReport, alone: boolean): Html {
   const button = (act: string, label: string) => html`<button class="quiet" name="one" value="${act}:${id}"
   id="${act}-${id}" aria-label="${label}: ${title}">${label}</button>`
   const may = (statuses: readonly string[]) => statuses.includes(status)
   return html`<div class="row tight">${may(ALLOWED.retry) && button('retry', 'Retry')}
 ${may(ALLOWED.cancel) && button('cancel', 'Cancel')}
-${status === 'ready' && button('reannotate', 'Re-annotate')}
-${button('delete', 'Delete')}</div>`
+${alone && status === 'ready' && button('reannotate', 'Re-annotate')}
+${alone && button('delete', 'Delete')}</div>`
 }
 
 /** `/operator/videos/{id}`: the stages of one video with their times. */
