@@ -171,9 +171,12 @@ function withoutSame(hits: readonly FrameHit[], before: readonly FrameHit[]): Fr
   })
 }
 
+/** As of frames: some models refuse longer texts, and a refusal would rest the model for other questions too. */
+const MOST_LETTERS = 600
+
 /** Without what is left out. */
 const textOf = ({ text, wanted, excluded }: Question): string =>
-  excluded.length > 0 ? wanted.map((one) => one.text).join(' ') : text.trim()
+  (excluded.length > 0 ? wanted.map((one) => one.text).join(' ') : text.trim()).slice(0, MOST_LETTERS)
 
 /** Whether a model reads the language of a text. */
 const readerOf = (model: TextModel) => (text: string) => !model.isEnglishOnly || isEnglish(text)

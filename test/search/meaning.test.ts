@@ -128,6 +128,11 @@ test('sort=meaning has the nearest frames alone, on one page', async () => {
   expect((await service.get('/api/frames?sort=meaning')).status).toBe(400)
 })
 
+test('of a long question as much is compared as of a frame', async () => {
+  await get(`/api/frames?q=${'animal%20'.repeat(200)}&facets=1`)
+  expect(model.asked.at(-1)).toHaveLength(600)
+})
+
 test('frames like one are alike in meaning too, and end where likeness does', async () => {
   const { frames } = await get(`/api/frames/${ids.kettle}/similar?other_videos=1`)
   expect(frames.map(({ id, matched }: { id: string; matched: object }) => [id, matched])).toEqual([

@@ -18,20 +18,14 @@ const textsIn = (space: string) => sql`(
     left join techniques t on t.slug = f.technique
     left join frame_vectors v on v.frame_id = f.id and v.space = ${space}) texts`
 
-export interface TextOfFrame {
-  id: string
-  text: string
-  hash: string
-}
-
 /** Of these, the frames whose vector is missing, was made from another text, or has lost its text. */
 export async function findTextsToEmbed(
   db: Db,
   space: string,
   of: Record<'videos' | 'frames' | 'techniques', ReadonlySet<string>>,
-): Promise<TextOfFrame[]> {
+): Promise<{ id: string; text: string; hash: string }[]> {
   const [videos, frames, techniques] = [of.videos, of.frames, of.techniques].map((ids) => sql.param([...ids]))
-  const { rows } = await db.execute<TextOfFrame & Record<string, unknown>>(sql`
+  const { rows } = await db.execute<{ id: string; text: string; hash: string }>(sql`
     select id, text, md5(text) as hash from ${textsIn(space)}
      where (video_id = any(${videos}) or id = any(${frames}) or technique = any(${techniques}))
        and held is distinct from nullif(md5(text), md5(''))
