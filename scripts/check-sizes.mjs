@@ -49,7 +49,7 @@ const CEILINGS = {
   'src/workers': 1_506,
   'TypeScript of src': 58_718,
   'text of src': 66_102,
-  tests: 42_259,
+  tests: 42_258,
   bench: 6_805,
   'words of docs': 21_278,
   'words of decisions': 6_000,

@@ -201,6 +201,8 @@ test('a video that is added again stays as it is, and the answer says what does'
   })
   for (const bad of [{ published_at: 'soon' }, { title: 'x'.repeat(301) }, { platform: 'tv' }])
     expect((await add(bad)).status, JSON.stringify(bad)).toBe(400)
+  // Nobody waits for an address that is none.
+  await service.call('DELETE', `/api/videos/${video.id}`)
 })
 
 test('the command line edits a video and merges brands, and says what it cannot', async () => {

@@ -22,7 +22,7 @@ async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
   async function work(): Promise<OpenWorker> {
     const worker = await openWorker({
       ...{ config, databaseUrl, redisUrl, prefix, logger, measuring },
-      ...{ extract: extractFromNumber, reconcileMs: 3_600_000, pollMs: 200, lockMs: 2_000 },
+      ...{ extract: extractFromNumber, reconcileMs: 3_600_000, lockMs: 2_000 },
     })
     let stopped: Promise<void> | undefined
     const stop = (deadlineMs?: number) => {

@@ -49,7 +49,6 @@ async function withToday(act: () => Promise<void>): Promise<void> {
     ...{ config, databaseUrl, redisUrl, prefix, logger },
     annotator: today,
     extract: extractFromNumber,
-    pollMs: 200,
     reconcileMs: 100,
     roles: ['annotate', 'events'],
   })

@@ -76,8 +76,6 @@ export async function openService(
       ? NO_WORKER
       : await openWorker({
           ...shared,
-          // Each event wakes its readers at once. This is for one that an older transaction hides.
-          pollMs: 200,
           ...(options.annotator ? { annotator: options.annotator } : {}),
           ...options.workerOptions,
         })
