@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { cutOut, findDetail, findLines, inReadingOrder, type LineBox, looksAlike } from './find-lines.ts'
-import { splitWords } from './split-words.ts'
+import { pitchOf, splitWords } from './split-words.ts'
 
 /** A line whose letters stand where the digits of `places` say, as bars of ink on a bright ground; `.` is bare. */
 function strip(letters: string, places: string, ground = 240, ink = 20) {
@@ -33,6 +33,11 @@ test.each([
     expect(parts.map((part) => part.letters.map(({ text }) => text).join('')).join(' ')).toBe(words)
     for (const { top, bottom } of parts) expect([top, bottom]).toEqual([12, 36])
   }
+})
+
+test('letters that stand apart tell their distance, and joined ones tell none', () => {
+  const pitches = ['00..11..22..33', '00112233', '00000000..11111111..22222222..33333333']
+  expect(pitches.map((places) => pitchOf(strip('TOME', places).pixels))).toEqual([16, null, null])
 })
 
 test('a space that was read parts words without a gap, and their boxes hold their ink', () => {

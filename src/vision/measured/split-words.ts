@@ -73,6 +73,16 @@ export function splitWords(letters: readonly Letter[], strip: Strip): Part[] {
 
 const middleOf = (values: readonly number[]) => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]
 
+/** The least usual distance from one letter to the next, in columns. Null where letters are not told apart. */
+export function pitchOf(strip: Strip): number | null {
+  const ink = findInk(strip)
+  const gaps = gapsOf(ink)
+  const middles = gaps.slice(1).map(({ from }, n) => (gaps[n]!.to + from) / 2)
+  const pitches = middles.slice(1).map((middle, n) => middle - middles[n]!)
+  const least = pitches.toSorted((a, b) => a - b)[Math.floor(pitches.length / 10)]
+  return least !== undefined && least < ink.bottom - ink.top ? least : null
+}
+
 /** Columns without ink between columns with ink. */
 function gapsOf({ columns }: { columns: Uint8Array }): { from: number; to: number }[] {
   const gaps: { from: number; to: number }[] = []
