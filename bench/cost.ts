@@ -56,8 +56,10 @@ export async function run(args: string[]): Promise<object | undefined> {
     db,
   )
   // The process of the text model starts with the first question.
-  for (let said = ''; !said.includes('close"'); await setTimeout(500))
+  for (let [said, tries] = ['', 0]; !said.includes('close"'); await setTimeout(500)) {
+    if (++tries > 100) throw new Error(`the text model does not answer: ${said.slice(0, 1000)}`)
     said = await (await fetch(`${served.url}/api/frames?q=warm%20up&facets=1`)).text()
+  }
   const rows: Row[] = []
   for (const name of Object.keys(DEAREST).filter((name) => name.includes(values.only))) {
     const row = await measure(name, values.rounds, world, served)

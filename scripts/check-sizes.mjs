@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_354,
+  'src/.': 1_355,
   'src/api': 3_038,
   'src/backup': 894,
   'src/cli': 4_097,
@@ -29,7 +29,7 @@ const CEILINGS = {
   'src/http': 2_794,
   'src/library': 6_722,
   'src/local': 492,
-  'src/meaning': 164,
+  'src/meaning': 171,
   'src/mcp': 4_237,
   'src/media': 595,
   'src/oauth': 543,
@@ -37,7 +37,7 @@ const CEILINGS = {
   'src/processes': 180,
   'src/projections': 1_363,
   'src/queue': 604,
-  'src/search': 5_947,
+  'src/search': 5_951,
   'src/server': 547,
   'src/sql': 19,
   'src/timeline': 561,
@@ -46,12 +46,12 @@ const CEILINGS = {
   'src/vision': 4_245,
   'src/web': 7_181,
   'src/webhooks': 1_451,
-  'src/workers': 1_506,
-  'TypeScript of src': 58_732,
-  'text of src': 66_116,
-  tests: 42_263,
-  bench: 6_805,
-  'words of docs': 21_278,
+  'src/workers': 1_507,
+  'TypeScript of src': 58_745,
+  'text of src': 66_129,
+  tests: 42_293,
+  bench: 6_807,
+  'words of docs': 21_288,
   'words of decisions': 6_000,
 }
 

@@ -268,7 +268,8 @@ function embedOf(e: z.infer<typeof Env>) {
   if (name === 'off') return undefined
   if (name === 'embedded') {
     const ignored = EMBED_OF_OTHERS.find((one) => e[one] !== undefined)
-    if (ignored) throw new ConfigError(`${ignored}: set EMBED, or EMBED_BASE_URL, too: the embedded model takes none`)
+    if (ignored)
+      throw new ConfigError(`${ignored}: the embedded model takes none. Set EMBED to another, or leave it out`)
     return {
       ...({ source: 'embedded', model: 'use-lite-en', dimensions: 512 } as const),
       ...{ price: undefined, budgetPerDay: undefined },

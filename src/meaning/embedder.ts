@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts'
+
 /** Turns texts into vectors: texts that mean about the same have vectors that point about the same way. */
 export interface Embedder {
   /** Model and number of dimensions. Vectors of two spaces cannot be compared. */
@@ -13,8 +15,12 @@ export interface Embedder {
 
 /** No text gets a vector now. The message says what to do. */
 export class EmbedderUnavailable extends Error {}
-/** These texts, or one of them, are refused. */
-export class TextRefused extends EmbedderUnavailable {}
+/** One of these texts is refused: the mistake of who asked, and no failure of the model. */
+export class TextRefused extends AppError {
+  constructor(message: string, cause?: unknown) {
+    super('invalid_request', message, { cause })
+  }
+}
 
 /** @throws EmbedderUnavailable for what is no list of vectors of this length */
 export function checkVectors(given: unknown, { texts, dimensions }: { texts: number; dimensions: number }) {

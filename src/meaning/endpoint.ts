@@ -31,7 +31,8 @@ export function openTextEndpoint(
       ).catch((error: unknown) => {
         signal.throwIfAborted()
         const isRefusal = error instanceof HttpFailure && [400, 413, 422].includes(error.status)
-        throw new (isRefusal ? TextRefused : EmbedderUnavailable)(describe(error, baseUrl), { cause: error })
+        const told = describe(error, baseUrl)
+        throw isRefusal ? new TextRefused(told, error) : new EmbedderUnavailable(told, { cause: error })
       })
       const { data, usage } = (answer ?? {}) as { data?: unknown; usage?: { prompt_tokens?: unknown } }
       const list = Array.isArray(data) ? inOrder(data).map((one) => one?.embedding) : data

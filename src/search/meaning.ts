@@ -13,6 +13,7 @@ import {
   type SearchGroups,
 } from './library-search.ts'
 import { isSamePicture } from './likeness.ts'
+import { STANDS_OUT } from './postgres/close.ts'
 import type { ReadModelSearch } from './postgres/search.ts'
 import type { Read } from './query.ts'
 import type { Question } from './text/question.ts'
@@ -35,8 +36,7 @@ const LATE_MS = 30_000
 /** More questions than this do not wait for their turn. */
 const MOST_WAITING = 4
 
-/** From this score on a frame stands out, and from that one on frames follow it. */
-const STANDS_OUT = 0.5
+/** From this score on frames follow one that stands out. */
 const FOLLOWS = 0.45
 
 export type Meaning = ReturnType<typeof openMeaning>

@@ -41,7 +41,8 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
     } catch (error) {
       // What came late or was no vector may be charged: only a refusal, or no connection, surely is not.
       const { cause } = error as Error
-      const isFree = error instanceof EmbedderUnavailable && cause instanceof Error && cause.name !== 'TimeoutError'
+      const isOwn = error instanceof EmbedderUnavailable || error instanceof TextRefused
+      const isFree = isOwn && cause instanceof Error && cause.name !== 'TimeoutError'
       if (isFree) await reserved?.release()
       throw error
     }
@@ -84,6 +85,8 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
       return undefined
     },
     outageOf: (error) =>
-      error instanceof EmbedderUnavailable || error instanceof AnnotatorUnavailable ? 'the text model' : undefined,
+      [EmbedderUnavailable, TextRefused, AnnotatorUnavailable].some((kind) => error instanceof kind)
+        ? 'the text model'
+        : undefined,
   }
 }

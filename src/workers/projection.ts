@@ -62,16 +62,14 @@ export async function openProjection({
     if (!isNext && !(await hasOldWords(db))) return
     logger.info({ space }, 'search read model rebuild started: its words or its vectors are of another version')
     rebuilding = rebuildSearch({ ...deps, ...(isNext ? { space } : {}) })
-      .then(
-        async ({ frames }) => {
-          logger.info({ frames }, 'search read model rebuilt')
-          if (isNext) await deleteOldVectors(db, consumerOf)
-        },
-        (error: unknown) => {
-          restsUntil = Date.now() + REST_AFTER_FAILURE_MS
-          if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
-        },
-      )
+      .then(async ({ frames }) => {
+        logger.info({ frames }, 'search read model rebuilt')
+        if (isNext) await deleteOldVectors(db, consumerOf)
+      })
+      .catch((error: unknown) => {
+        restsUntil = Date.now() + REST_AFTER_FAILURE_MS
+        if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
+      })
       .finally(() => {
         rebuilding = undefined
       })

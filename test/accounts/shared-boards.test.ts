@@ -46,7 +46,8 @@ test('each change shows at the next read, and a link that has ended is gone', as
   expect(told).toEqual(['no-store', 'same-origin', 'noindex'])
   await read()
 
-  await write('PATCH', path, { name: 'renamed' })
+  const answer = await write('PATCH', path, { name: 'renamed' })
+  expect(answer.json.board).toMatchObject({ name: 'renamed', item_count: 4 })
   const renamed = await read()
   expect([renamed.own.name, renamed.linked.name]).toEqual(['renamed', 'renamed'])
   expect(renamed.page).toContain('<h1>renamed</h1>')

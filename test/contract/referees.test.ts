@@ -24,6 +24,7 @@ interface Schema {
 }
 interface Operation {
   operationId: string
+  security?: object[]
   parameters?: Parameter[]
   requestBody?: { content: Record<string, { example?: unknown }> }
 }
@@ -160,7 +161,20 @@ describe('every operation', () => {
     })
     await fc.assert(property, { numRuns: 120 })
   })
+
+  test('asks for a key where it says so, and for none elsewhere', async () => {
+    for (const one of cases) {
+      const response = await fetch(service.url + pathOf(one), { method: one.method })
+      const text = await response.text()
+      if (needsKey(one))
+        expect([one.operationId, response.status, text]).toEqual([one.operationId, 401, UNAUTHENTICATED])
+      else expect([401, 403], one.operationId).not.toContain(response.status)
+    }
+  })
 })
+
+const needsKey = ({ security }: Case) => security?.length === 1 && 'key' in security[0]!
+const UNAUTHENTICATED = '{"code":"unauthenticated"}'
 
 function rightFor({ schema, example }: Parameter, choice: number): string | undefined {
   const one = schema.items ?? schema

@@ -24,7 +24,7 @@ async function killed(faultAt: string, args: string[], env: Env) {
   expect(await once(child, 'close')).toEqual([null, 'SIGKILL'])
 }
 
-const frames = (args: string[], env: Env) => runWith({ DATABASE_URL: undefined, ...env }, ...args)
+const frames = (args: string[], env: Env) => runWith({ ...env }, ...args)
 
 test('a killed backup or restore leaves nothing half done, and the next run is whole', async () => {
   await using cluster = await openCluster()

@@ -154,7 +154,7 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     await page.getByRole('button', { name: 'Copy as Markdown' }).click()
     await page.locator('#toast').getByText('Markdown copied.').waitFor()
     const markdown = await page.evaluate(() => navigator.clipboard.readText())
-    expect(markdown).toContain(`/frames/${frameIds[0]})\n\nTea & \\<b\\>more\\</b\\> (`)
+    expect(markdown).toContain(`${service.url}/frames/${frameIds[0]})\n\nTea & \\<b\\>more\\</b\\> (`)
     await page.context().close()
   })
 })

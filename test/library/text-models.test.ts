@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../src/config.ts'
-import { EmbedderUnavailable } from '../../src/meaning/embedder.ts'
+import { EmbedderUnavailable, TextRefused } from '../../src/meaning/embedder.ts'
 import { openTextEndpoint } from '../../src/meaning/endpoint.ts'
 import { openEmbedder } from '../../src/meaning/open-embedder.ts'
 import { nearness } from '../../src/search/vectors.ts'
@@ -60,11 +60,11 @@ test.each<[string, () => Response | Promise<Response>, RegExp]>([
   ['a refused text', () => new Response('{"detail":"too long"}', { status: 422 }), /422: too long/],
   ['silence', () => new Promise<Response>(() => undefined), /in time/],
   ['nobody there', () => Promise.reject(new TypeError('fetch failed')), /EMBED_BASE_URL/],
-])('%s is no vector, and says what to do', async (_, answer, message) => {
+])('%s is no vector, and says what to do', async (what, answer, message) => {
   const failed = await endpoint(answer)
     .model.embed(['a'], signal)
     .catch((error: unknown) => error)
-  expect(failed).toBeInstanceOf(EmbedderUnavailable)
+  expect(failed).toBeInstanceOf(what === 'a refused text' ? TextRefused : EmbedderUnavailable)
   expect((failed as Error).message).toMatch(message)
 })
 
@@ -77,7 +77,7 @@ test('settings name a model and its length, or say what is missing', () => {
   expect(() => parseConfig({ EMBED: 'ollama', EMBED_MODEL: 'other' })).toThrow(/EMBED_DIMENSIONS/)
   expect(() => parseConfig({ EMBED: 'openai' })).toThrow(/EMBED_API_KEY/)
   expect(() => parseConfig({ EMBED_BASE_URL: 'http://text.test' })).toThrow(/EMBED_MODEL/)
-  expect(() => parseConfig({ EMBED_MODEL: 'other' })).toThrow(/^EMBED_MODEL: set EMBED, or EMBED_BASE_URL, too/)
+  expect(() => parseConfig({ EMBED_MODEL: 'other' })).toThrow(/^EMBED_MODEL: the embedded model takes none\. Set/)
   expect(() => parseConfig({ EMBED: 'embedded', EMBED_BASE_URL: 'http://text.test' })).toThrow(/^EMBED_BASE_URL/)
   const secret = { EMBED_BASE_URL: 'http://me:secret@text.test', EMBED_MODEL: 'm', EMBED_DIMENSIONS: '64' }
   expect(() => parseConfig(secret)).toThrow(/^EMBED_BASE_URL: must not hold a name and a password$/)

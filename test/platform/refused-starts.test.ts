@@ -51,20 +51,24 @@ test.each<Refused>([
   ...refused('migrate, worker, api', 'a folder of others', closed, /may not write \/sys\/frames.* chown -R \d+/),
   ...refused('start, migrate, worker, api', 'a folder that can never be made', never, impossible),
   ...refused('start, migrate, worker, api', 'a folder in a file', noFolder, impossible),
-  ...refused('migrate, accounts list', 'a wrong password', database, password),
+  ...refused('migrate', 'a wrong password', database, password),
   ...refused(
     'migrate, accounts list',
     'no such database',
     absent,
     /no database of the name in DATABASE_URL. Create it/,
   ),
-  ...refused('queues', 'a wrong password of Redis', redis, /password of REDIS_URL/),
 ])('%s with %s ends in one line with the next step', async (command, _, env, says) => {
   expect(await refusal(command, env())).toMatch(says)
 })
 
-test('a worker that its database refuses ends, for one that stayed would never be started again', async () => {
-  expect(await refusal('worker', database(), { run: startFrames })).toMatch(password)
+test.each<Refused>([
+  ['worker', 'a password', database, password],
+  ['accounts list', 'a password', database, password],
+  ['queues', 'a password of Redis', redis, /password of REDIS_URL/],
+])('the process of %s ends where %s is refused: one that stayed would never be started again', async (...row) => {
+  const [command, _, env, says] = row
+  expect(await refusal(command, env(), { run: startFrames })).toMatch(says)
 })
 
 test('a host that does not exist is named', async () => {

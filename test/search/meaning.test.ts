@@ -147,6 +147,13 @@ test('a question in another language is not compared', async () => {
   expect((await get('/api/frames?q=動物&facets=1')).read_as.meaning).toBe('english only')
 })
 
+test('a question that the model refuses rests it for nobody', async () => {
+  model.refuse('odd')
+  expect((await get('/api/frames?q=odd%20animal&facets=1')).read_as.meaning).toBe('unavailable')
+  expect((await get('/api/frames?q=even%20animal&facets=1')).read_as.meaning).toBe('close')
+  model.refuse(undefined)
+})
+
 test('without a vector words answer, and nobody keeps that', async () => {
   model.fail('away')
   const path = '/api/frames?q=hot%20drink%20for%20two&facets=1'
@@ -173,6 +180,7 @@ test('where it is off, sort=meaning says so, and no answer with meaning counts a
   ])
   const path = '/api/frames?q=tea&facets=1'
   const kept = (await service.get(path)).headers.get('etag')
+  expect(kept).toMatch(/^W\/"/)
   const plain = await ask(path, { 'if-none-match': kept })
   expect(plain.status).toBe(200)
   expect((await plain.json()).read_as).not.toHaveProperty('meaning')

@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
 import { runCommandLine } from '../../src/cli/program.ts'
+import { SETTINGS } from '../../src/config.ts'
 
 export interface Said {
   code: number
@@ -39,12 +40,12 @@ export async function runHere(...args: string[]): Promise<Said> {
   }
 }
 
-/** The same with these settings, and without those that are undefined. */
-export async function runWith(settings: Record<string, string | undefined>, ...args: string[]): Promise<Said> {
+/** The same with these settings and no other. */
+export async function runWith(settings: Record<string, string>, ...args: string[]): Promise<Said> {
   const before = { ...process.env }
   const set = (values: NodeJS.ProcessEnv) => {
-    for (const name of Object.keys(settings)) delete process.env[name]
-    for (const [name, value] of Object.entries(values)) if (value !== undefined) process.env[name] = value
+    for (const name of [...SETTINGS, ...Object.keys(settings)]) delete process.env[name]
+    Object.assign(process.env, values)
   }
   set(settings)
   try {

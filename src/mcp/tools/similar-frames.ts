@@ -46,7 +46,7 @@ export function findSimilarFrames(deps: ToolApp): Tool {
         score: hundredths(score),
         shares: [
           ...(document.video_id === me.video_id ? ['the same film'] : []),
-          ...(Number(meaning) >= 0.5 ? [`meaning ${meaning}`] : []),
+          ...(meaning ? [`meaning ${meaning}`] : []),
           ...sharedTraits(me, document),
         ],
       }))

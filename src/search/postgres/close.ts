@@ -28,7 +28,7 @@ export interface Direction {
 export interface Background {
   version: string
   space: string | undefined
-  sample: readonly Int8Array[]
+  sample: readonly { id: string; vector: Int8Array }[]
   /** About how many frames there are. */
   frames: number
 }
@@ -46,29 +46,29 @@ export function openBackground(): (reads: Snapshot) => Promise<Background> {
                    where oid = ${sql.raw(`'${LIVE}.frames'`)}::regclass) as frames`,
     )
     const { space, frames } = row!
-    const rows = await rowsOf<{ q8: Buffer }>(
+    const rows = await rowsOf<{ id: string; q8: Buffer }>(
       reads,
-      sql`select q8 from frame_vectors where space = ${space} and q8 is not null
+      sql`select frame_id as id, q8 from frame_vectors where space = ${space} and q8 is not null
            order by hashtext(frame_id) limit ${SAMPLE}`,
     )
-    const sample = rows.map(({ q8 }) => toSigned(q8))
+    const sample = rows.map(({ id, q8 }) => ({ id, vector: toSigned(q8) }))
     known = { version, space: space ?? undefined, sample, frames: Math.max(frames, sample.length) }
     return known
   }
 }
 
-/** A frame is no background of itself. */
-const ITSELF = 0.9999
+/** From this score on a frame stands out. */
+export const STANDS_OUT = 0.5
 
 /** How many deviations the farthest of so many frames are out by chance. */
 const farthestOf = ({ frames }: Background) => Math.sqrt(2 * Math.log(Math.max(frames, 2)))
 
 /**
  * How far out of a background a nearness is: 0.5 where it is as far out as the farthest of as many frames would be by
- * chance, and more where it stands out.
+ * chance, and more where it stands out. A frame (`own`) is no background of itself.
  */
-function scoresAgainst(background: Background, vector: Direction['vector']): (near: number) => number {
-  const all = background.sample.map((one) => nearness(vector, one)).filter((near) => near < ITSELF)
+function scoresAgainst(background: Background, vector: Direction['vector'], own?: string): (near: number) => number {
+  const all = background.sample.filter(({ id }) => id !== own).map((one) => nearness(vector, one.vector))
   const mean = all.reduce((sum, one) => sum + one, 0) / all.length
   const deviation = Math.sqrt(all.reduce((sum, one) => sum + (one - mean) ** 2, 0) / all.length)
   const farthest = farthestOf(background)
@@ -90,7 +90,7 @@ export async function meaningsBeside(reads: Snapshot, background: Background, sp
   const [own] = await vectorsOf(reads, space, [id])
   if (!own) return undefined
   const vector = toSigned(own.q8)
-  const scoreOf = scoresAgainst(background, vector)
+  const scoreOf = scoresAgainst(background, vector, id)
   return {
     nearest: (where: SQL) => nearestByBits(reads, vector, where),
     scoresOf: async (ids: readonly string[]) =>

@@ -3,7 +3,7 @@ import { cellOf } from '../color.ts'
 import type { FrameDocument, Hit, SimilarQuery } from '../library-search.ts'
 import { COMPARED, isAlike, mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../text/match.ts'
-import { type Background, meaningsBeside } from './close.ts'
+import { type Background, meaningsBeside, STANDS_OUT } from './close.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
 import { FRAMES, quoted, rowsOf, type Snapshot, whereOf } from './tables.ts'
@@ -44,7 +44,7 @@ export async function findSimilar(
   return hits.filter((hit) => isAskedFor || hit === nearest || hit.document.video_id !== me.video_id).slice(0, limit)
 }
 
-const toMatched = (meaning?: number) => ({ matched: { ...(meaning && { meaning: meaning.toFixed(2) }) } })
+const toMatched = (meaning = 0) => ({ matched: { ...(meaning >= STANDS_OUT && { meaning: meaning.toFixed(2) }) } })
 
 /** Within a transaction, whose planner it sets. */
 async function candidateIds(reads: Snapshot, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { sql } from '../../sql/orm.ts'
 import { ttlCached } from '../../turns.ts'
+import { isListed } from '../text/named-words.ts'
 import { isFunctionWord, type Question } from '../text/question.ts'
 import {
   type Candidate,
@@ -103,7 +104,7 @@ async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): 
     open.map(({ word }) => word),
     open.map(({ sense }) => sense.unfinished),
     open.map(({ scope, word }) => scope === 'frames' && isPartSearchable(word)),
-    open.map(({ word }) => typosAllowed(word) > 0),
+    open.map(({ word }) => typosAllowed(word) > 0 && !isListed(word)),
   ])
   // Nobody who mistypes means a word that weighs nothing: beach is no each.
   const byWord = Map.groupBy(

@@ -213,6 +213,9 @@ function sameAs(phrase: string): string[][] {
   return (others ?? []).map((other) => other.split(' '))
 }
 
+/** Whether the list has the word: then nobody mistyped another one. */
+export const isListed = (word: string): boolean => sameAs(word).length > 0
+
 /** Every phrase of the list, and its plural. */
 const sameWords = (): string[] => [...OTHERS.keys()].flatMap((phrase) => [phrase, pluralOf(phrase) ?? []].flat())
 

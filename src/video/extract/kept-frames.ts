@@ -44,8 +44,8 @@ export function createKeptFrames() {
   return {
     /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
     isKnown(candidate: PickCandidate, nature: 'drawn' | 'camera' = 'camera'): boolean {
-      if (kept.some((other) => isOtherCaption(candidate.features, other.features))) return true
       if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
+      if (kept.some((other) => isOtherCaption(candidate.features, other.features))) return true
       const hash = differenceHash(candidate.features.picture)
       return kept.some(
         (other, i) => isNearDuplicate(candidate.features, other.features) && hashDistance(hash, hashes[i]!) <= 8,

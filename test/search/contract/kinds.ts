@@ -139,6 +139,7 @@ const PLAIN = { palette: ['#e0e0e0', '#f5f5f5'], paletteShares: [0.5, 0.5] }
 /** Questions, the frames that each must find, and what the answer must say of some words. */
 const ASKED: [q: string, found: number[], says?: object][] = [
   ['beach', []],
+  ['tablet', []],
   ['red car', [1], { met: 1, let_go: ['car'], words: [{ word: 'red' }, { word: 'car', as: ['beginning of carry'] }] }],
   ['lantren', [2], { met: 0, let_go: ['lantren'], words: [{ word: 'lantren', as: ['typo of lantern'] }] }],
   ['lantren zebra man', [3], { met: 1, let_go: ['lantren', 'zebra'], words: [{ as: ['text'] }, {}, { word: 'man' }] }],
@@ -173,7 +174,7 @@ export function describeAsked(name: string, open: () => Promise<Engine>): void {
       { caption: 'A list', onScreenText: 'carry on', subject: 'terminal', tone: 'dark', ...RED_ON_BLACK },
       { caption: 'A rose beside a lantern', tone: 'bright', ...RED_ON_BLACK },
       { caption: 'A man speaks up', subject: 'presenter', tone: 'bright', ...PLAIN },
-      { caption: 'A lady waves', subject: 'presenter', tone: 'dark', ...PLAIN },
+      { caption: 'A lady waves at a table', subject: 'presenter', tone: 'dark', ...PLAIN },
       { caption: 'Messages come in', subject: 'ui', tone: 'bright', ...PLAIN },
       { caption: 'A dashboard of sales', subject: 'ui', tone: 'bright', ...PLAIN },
       { caption: 'Dark picture of a presenter, wide shot', subject: 'presenter', tone: 'dark', ...PLAIN, ...measured },
