@@ -126,7 +126,7 @@ const PRIVATE = [
   [/\bregisterHooks\b/, 'src/vision/measured/faces.ts'],
   [/\bprototype\.\w+ = /],
   [/\b[rR]outer\.stack\b/],
-  [/\bqueryChunks\b/],
+  [/\b(?:queryChunks|StringChunk)\b/],
   [/\bcreateRequire\([^)]*\)\('/],
   [/\.transfer\??\.?\(/],
   // The process that decodes a video ends with it.
@@ -150,7 +150,8 @@ for (const file of files) {
   const text = readFileSync(file, 'utf8')
   for (const target of importsOf(file, text)) checkImport(file, target)
   for (const table of writesOf(text)) checkWrite(file, table)
-  if (file !== ORM && / from 'drizzle-orm/.test(text)) findings.add(`${file} imports drizzle-orm: take it from ${ORM}.`)
+  if (file !== ORM && /['"]drizzle-orm['"/]/.test(text))
+    findings.add(`${file} imports drizzle-orm: take it from ${ORM}.`)
 }
 for (const file of [...files, ...globSync('{package.json,Dockerfile}')]) checkPrivate(file, readFileSync(file, 'utf8'))
 if (ground.length > GROUND_FLOOR)

@@ -10,7 +10,7 @@ import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { configOrExit, requireKnown, requireWritable } from './context.ts'
 import { usage } from './failure.ts'
 import { inContainer, isReachable, isUnknowinglyPublic, openMetricsPort } from './listening.ts'
-import { addExamples, complain } from './terminal.ts'
+import { addExamples, complain, say } from './terminal.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
 const DRAIN_GRACE_MS = 3_000
@@ -76,7 +76,7 @@ export function defineMigrate(command: Command): void {
       const { ensureOperator, OPERATOR_EMAIL } = await import('./first-start.ts')
       const { created } = await ensureOperator(db, config.dataDir)
       const command = `${inContainer() ? 'docker compose exec api ' : ''}frames accounts link ${OPERATOR_EMAIL}`
-      if (created) console.log(`Sign in as the operator with the link that this prints: ${command}`)
+      if (created) say(`Sign in as the operator with the link that this prints: ${command}`)
     } finally {
       await db.$client.end()
     }
