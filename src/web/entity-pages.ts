@@ -46,16 +46,17 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
       search.videos({ after: undefined, limit: VIDEOS, author: name }),
       search.documents('brands', [id]),
     ])
-    if (found.frames.length === 0) throw notFound('brand')
-    const total = brands.get(id)?.video_count ?? items.length
+    const brand = brands.get(id)
+    if (!brand || found.frames.length === 0) throw notFound('brand')
+    const total = brand.video_count
     const covers = await coversOf(search, items)
-    const description = `${counted(found.total ?? 0, 'frame')} of ${counted(total, 'video')} by ${name}.`
+    const description = `${counted(brand.frame_count, 'frame')} of ${counted(total, 'video')} by ${name}.`
     const image = found.frames[0]?.document
     const head = openGraph(publicUrl, { title: name, description, path: `/brands/${encodeURIComponent(name)}`, image })
     const all = `/films?${new URLSearchParams({ author: name })}`
     const more = total > items.length && html`<p><a href="${all}">All ${counted(total, 'film')}</a></p>`
     const videos = html`${tiles(items.map(videoTile), covers)}${more}`
-    return { title: name, current: 'wall', description, head, body: brandPage(name, found, videos) }
+    return { title: name, current: 'wall', description, head, body: brandPage(brand, found, videos) }
   })
 
   pages.add(router, '/techniques', {}, async () => {
@@ -91,9 +92,9 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
   return router
 }
 
-/** The strongest frames of a set, no look-alikes, with the size of the set. */
+/** The strongest frames of a set, no look-alikes. */
 function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FramePage> {
-  return search.frames({ filters, q: '', sort: 'strength', page: 1, pageSize: BEST, facets: true, variety: false })
+  return search.frames({ filters, q: '', sort: 'strength', page: 1, pageSize: BEST, facets: false, variety: false })
 }
 
 /** The frames that stand for something, by the addresses of their pictures. */
@@ -122,19 +123,19 @@ async function ownCovers(search: LibrarySearch, brands: readonly BrandDocument[]
 }
 
 /** `/brands/{name}` */
-function brandPage(name: string, found: FramePage, videos: Html): Html {
+function brandPage({ name, frame_count }: BrandDocument, found: FramePage, videos: Html): Html {
   const wall = `/?author=${encodeURIComponent(name)}`
   return html`<header class="entity"><h1>${name}</h1>
-<p class="lead">${counted(found.total ?? 0, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
+<p class="lead">${counted(frame_count, 'frame')} · <a href="${wall}">All on the wall</a></p></header>
 <section><h2>Best frames</h2>${best(found)}</section>
 <section><h2>Videos</h2>${videos}</section>`
 }
 
 /** `/techniques/{slug}` */
-function techniquePage({ slug, name, description }: TechniqueDocument, found: FramePage): Html {
+function techniquePage({ slug, name, description, frame_count }: TechniqueDocument, found: FramePage): Html {
   return html`<header class="entity"><h1>${capitalized(name)}</h1>
 <p class="lead">${description}</p>
-<p class="hint">${counted(found.total ?? 0, 'frame')} · <a href="/?technique=${slug}">All on the wall</a></p></header>
+<p class="hint">${counted(frame_count, 'frame')} · <a href="/?technique=${slug}">All on the wall</a></p></header>
 <section><h2>Best frames</h2>${best(found)}</section>`
 }
 

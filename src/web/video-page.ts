@@ -80,7 +80,11 @@ function videoPage(data: VideoData): Html {
 <div class="row tools">${hasPlayer && playButton(source, player)}
 ${viewer === 'operator' && editor(video)}</div></header>
 ${data.saved && html`<p class="notice done" role="status">Saved. Readers see it within moments.</p>`}
-${hasPlayer && html`<div id="player" data-file="${player.file}" data-embed="${player.embed}" hidden></div>`}
+${
+  hasPlayer &&
+  html`<div id="player" data-file="${player.file}" data-embed="${player.embed}" data-host="${player.name}"
+hidden></div>`
+}
 ${filmLine(build, frames, length)}
 <section aria-label="Storyboard">${storyboard(frames, playAt)}</section>
 <details class="build"><summary>How it is built</summary>
@@ -114,10 +118,9 @@ function editor(video: VideoDocument): Html {
   return menu('Edit', html`${form}<p><a href="/operator/videos/${video.id}">Stages and attempts</a></p>`)
 }
 
-/** Without script it leads to the file, or to the source. */
+/** Without script it leads to the file, or to the source. Whose player loads is said before the click. */
 function playButton(source: string | null, { name, file }: Player): Html {
-  const told = file === undefined && html` title="Loads the player of ${name}"`
-  return html`<a class="button" href="${file ?? source}" data-play="0"${told}>Play</a>`
+  return html`<a class="button" href="${file ?? source}" data-play="0">Play${file === undefined && ` at ${name}`}</a>`
 }
 
 /** Every frame with its second, and a bar before each cut. `playAt`: where the film plays from a second on. */

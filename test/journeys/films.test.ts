@@ -151,11 +151,18 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     expect(browser.faults).toEqual([])
   })
 
-  test('a kept file that a browser cannot decode leads to the player of its source', async () => {
+  test('a kept file that a browser cannot decode leads to the player of its source by a second click', async () => {
     const one = await browser.open()
-    await one.route(/^https:/, (route) => route.fulfill({ contentType: 'text/html', body: 'A player' }))
+    const asked: string[] = []
+    await one.route(/^https:/, (route) => {
+      asked.push(route.request().url())
+      return route.fulfill({ contentType: 'text/html', body: 'A player' })
+    })
     await one.goto(`${url}/videos/${films[5]}`)
     await one.getByRole('link', { name: 'Play', exact: true }).click()
+    await one.locator('#toast').getByText('The next click plays it at Vimeo.').waitFor()
+    expect(asked).toEqual([])
+    await one.getByRole('link', { name: 'Play at Vimeo' }).click()
     await one.locator('#player iframe[src^="https://player.vimeo.com/video/654321?"]').waitFor()
     await one.goto(`${url}/videos/${films[6]}`)
     await one.getByRole('link', { name: 'Play', exact: true }).click()

@@ -68,7 +68,7 @@ function playFile(file, second) {
     video.controls = true
     video.ariaLabel = 'Player'
     video.src = file
-    video.addEventListener('error', ({ target }) => fail(/** @type {HTMLVideoElement} */ (target), second))
+    video.addEventListener('error', ({ target }) => fail(/** @type {HTMLVideoElement} */ (target)))
     video.addEventListener('timeupdate', ({ target }) => show(/** @type {HTMLVideoElement} */ (target).currentTime))
     player?.replaceChildren(video)
   }
@@ -78,18 +78,18 @@ function playFile(file, second) {
 }
 
 /**
- * What this browser cannot decode plays where it came from, if that has a player. Else the next click tries again.
+ * The next click tries again: where the file came from, if that has a player and this browser cannot decode the file.
  * @param {HTMLVideoElement} video
- * @param {number} second
  */
-function fail(video, second) {
-  const { embed } = player?.dataset ?? {}
-  if (embed && video.error && video.error.code > MediaError.MEDIA_ERR_NETWORK) {
-    delete player?.dataset.file
-    return playThere(embed, second)
-  }
+function fail(video) {
+  const { host } = player?.dataset ?? {}
+  const told = 'The file does not load, or this browser cannot play it.'
+  const button = document.querySelector('.tools [data-play]')
   video.remove()
-  toast('The file does not load, or this browser cannot play it.')
+  if (!host || !button || Number(video.error?.code) <= MediaError.MEDIA_ERR_NETWORK) return toast(told)
+  delete player?.dataset.file
+  button.textContent = `Play at ${host}`
+  toast(`${told} The next click plays it at ${host}.`)
 }
 on('click', '[data-play]', (/** @type {MouseEvent} */ event, link) => {
   if (isForAnotherTab(event)) return

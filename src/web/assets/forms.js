@@ -124,7 +124,8 @@ function arrive() {
   if (path !== location.pathname || location.hash) return announce(message)
   scrollTo(0, y)
   const control = document.querySelector('main [autofocus]') ?? (at && document.querySelector(at))
-  const menu = control?.closest('details:not([open])')
+  // The outermost, whose summary is seen.
+  const menu = [...document.querySelectorAll('details:not([open])')].find((one) => one.contains(control))
   focusOn((menu ? menu.querySelector('summary') : control) ?? told ?? document.querySelector('main h1'))
   if (!told || told.getBoundingClientRect().top >= 0) announce(message || 'Done.')
   else toast(message)

@@ -49,7 +49,7 @@ ${panel('Time per stage', inOrder.map(stageBar), 'No video ended in these days.'
 ${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
-<p class="hint">Days are in UTC. ${
+<p class="hint">Days are in UTC. Percentages compare with as many days before. ${
     countedThrough === null
       ? 'Nothing is counted yet.'
       : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
@@ -184,7 +184,7 @@ function totals(figures: AnalyticsFigures): Html {
     }</a>${more}</dt>
 <dd>${showOf(series)(now)} <span class="hint">${change(now, totalOf(series, before))}</span></dd></div>`
   })
-  return html`<dl class="totals" title="Each beside its change against as many days before">${tiles}</dl>`
+  return html`<dl class="totals">${tiles}</dl>`
 }
 
 /** In words of a tile: `+12 %`. Nothing to compare with is no change. */
