@@ -44,7 +44,8 @@ export function filmLine({ shots }: FilmBuild, frames: readonly FrameDocument[],
 fill="${own?.palette[0] ?? 'currentColor'}"><title>${told.join(', ')}</title></rect>`
   })
   return html`<div class="film-line" data-length="${length}"><svg viewBox="0 0 ${WIDE} 10" preserveAspectRatio="none"
-role="img" aria-label="${counted(shots.length, 'shot')} over ${clock(length)}">${rects}</svg></div>`
+role="img" aria-label="${counted(shots.length, 'shot')} over ${clock(length)}">${rects}</svg>
+<p class="axis" aria-hidden="true"><span>0:00</span><span>${clock(length)}</span></p></div>`
 }
 
 const sec = (ms: number): string => `${Math.round(ms / 10) / 100} s`

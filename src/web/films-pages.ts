@@ -73,7 +73,8 @@ class="tick"><input type="checkbox" name="videos" value="${film.id}" aria-label=
   }.
 ${narrowed.size > 0 && html`Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a>`}</p>
 <div class="row tools">${sorting({ sort, order, narrowed })}
-<label class="value"><input type="checkbox" id="choosing"><span class="choice">Compare</span></label></div></header>
+<label class="value"><input type="checkbox" id="choosing"><span class="quiet-button">Compare</span></label></div>
+</header>
 ${films.length === 0 && none}
 <ul class="tiles">${posters}</ul>
 <p class="row loose acting"><output data-count>Choose two to six.</output>
@@ -107,7 +108,8 @@ function sorting({ sort, order, narrowed }: Pick<FilmsData, 'sort' | 'order' | '
     return html`<a href="/films?${String(query)}"${here}>${label}</a>`
   })
   const [, , label] = all.find(([name, way]) => name === sort && way === order)!
-  return html`<details class="fold"><summary>${label}</summary><div class="panel items">${links}</div></details>`
+  return html`<details class="fold"><summary>Sort: ${label.toLowerCase()}</summary>
+<div class="panel items">${links}</div></details>`
 }
 
 /** What films are sorted by, in words. Their length stands on the picture. */
@@ -117,7 +119,7 @@ function figureIn(measures: Measures, sort: MeasureName): string {
   if (sort !== 'shots_a_minute' && sort !== 'duration_sec')
     return `${measureOf(sort).label} ${measured(sort, measures)}`
   if (measures.shots === 1) return 'one shot'
-  return pace === null ? '' : `a shot every ${(60 / pace).toFixed(1)}\u00a0s`
+  return pace === null ? '' : `${(60 / pace).toFixed(1)}\u00a0s a shot`
 }
 
 /** `/compare`: two to six films, one above the other over their time, then what differs most first. */

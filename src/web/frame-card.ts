@@ -13,7 +13,7 @@ const FIRST = 6
 
 /**
  * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
- * `storyboard`: its second is always seen, and cuts are marked. `note`: in place of where it is from. `id`: of its
+ * `storyboard`: its second is always seen. `note`: in place of where it is from. `id`: of its
  * cell, `extra`: what else is in there.
  */
 export function frameCard(
@@ -26,7 +26,7 @@ export function frameCard(
     extra,
   }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html | false } = {},
 ): Html {
-  const timed = storyboard && html` class="${frame.kind}" id="t-${frame.id}" data-second="${frame.t_sec}"`
+  const timed = storyboard && html` id="t-${frame.id}" data-second="${frame.t_sec}"`
   const cell = timed || (id !== undefined && html` id="${id}"`)
   const credit = html`<span class="credit"><span
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`

@@ -47,6 +47,10 @@ export function safeUrl(url: string | null): string | null {
   return url !== null && /^https?:\/\//i.test(url) ? url : null
 }
 
+const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+/** As `Nov 28, 2026`, in UTC. */
+export const dayText = (at: Date | string): string => DAY.format(new Date(at))
+
 /** In UTC; a script shows it in the reader's own time. */
 export function utcTime(at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${at.toISOString().slice(0, 16).replace('T', ' ')} UTC</time>`

@@ -20,7 +20,7 @@ export interface Page {
   title: string
   body: Html
   /** The navigation entry of this page. */
-  current?: (typeof NAVIGATION)[number]['id'] | 'operator' | 'keys' | 'docs'
+  current?: (typeof NAVIGATION)[number]['id'] | 'operator' | 'keys' | 'docs' | 'sign-in'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
   /** On pages that many share, instead of `person`. */
@@ -111,10 +111,11 @@ function entry({ href, label, isHere }: { href: string; label: string; isHere: b
 }
 
 /** One menu, on every page, for who is signed in. It opens without a script. */
-function accountCorner(page: Page): Html {
+function accountCorner(page: Page): Html | false {
   const { person, current } = page
   const viewer = viewerOfPage(page)
   const link = (id: Page['current'], href: string, label: string) => entry({ href, label, isHere: id === current })
+  if (current === 'sign-in') return false
   if (viewer === 'anyone') return html`<div class="account"><a class="button" href="/sign-in?to=here">Sign in</a></div>`
   const out =
     person &&

@@ -34,7 +34,7 @@ export function sharedBoardRouter(deps: PageDeps): Routes {
       const data = { board, owner, pins: await withFrames(search, pins), page, plan, token }
       const modules = viewer === 'anyone' ? WITH_FRAMES.modules : [...WITH_FRAMES.modules, 'forms.js']
       const head = boardCard(data, publicUrl)
-      const content = { title: board.name, noIndex: true, viewer, modules, body: boardPage(data), head }
+      const content = { title: board.name, noIndex: true, viewer, modules, body: boardPage(data, publicUrl), head }
       return new CompressibleBody(layout(assets, { ...WITH_FRAMES, ...content }))
     })
     return sendPage(res, { publicUrl, page: shown })
@@ -74,17 +74,19 @@ const pageParameters = {
   page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
 } as const satisfies Parameters
 
-function boardPage({ board, owner, pins, page, plan, token }: SharedBoard): Html {
+function boardPage({ board, owner, pins, page, plan, token }: SharedBoard, publicUrl: string): Html {
   const { name, description, itemCount } = board
   const cards = pins.map(({ frame, note }, n) => frameCard(frame, n, { note }))
   return html`<header class="entity"><h1>${name}</h1>
-<p class="lead">A board of ${counted(itemCount, 'frame')}${owner !== null && ` by ${owner}`}.</p>
+<p class="lead">${counted(itemCount, 'frame')}${owner !== null && ` by ${owner}`}</p>
 ${description !== null && html`<p class="note">${description}</p>`}
-${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro plan.</p>`}${
-  plan === 'pro' &&
-  html`<form class="row tools" method="post" action="/web/boards/copy">${hidden('shared', token)}
+${plan === 'free' && html`<p class="hint">Saving it to your boards needs the pro plan.</p>`}
+<div class="row tools"><button type="button" class="needs-script" data-copies="Link"
+data-text="${publicUrl}/shared/${token}">Copy link</button>${
+    plan === 'pro' &&
+    html`<form method="post" action="/web/boards/copy">${hidden('shared', token)}
 <button class="primary">Save to my boards</button></form>`
-}</header>
+  }</div></header>
 ${itemCount === 0 && html`<p class="empty">No frame is here yet.</p>`}
 <div class="wall pins" data-first="${(page - 1) * BOARD_PAGE}" data-total="${itemCount}">
 <ol class="sheet">${cards}</ol></div>

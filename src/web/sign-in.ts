@@ -168,7 +168,7 @@ function send(
   res: Response,
   { status, ...page }: { title: string; body: Html; status?: number; modules?: readonly string[] },
 ): void {
-  const shown = layout(assets, { ...page, current: 'keys', noIndex: true })
+  const shown = layout(assets, { ...page, current: 'sign-in', noIndex: true })
   sendPage(res, { publicUrl, status, page: shown })
 }
 
@@ -201,9 +201,6 @@ const MEMBERS = 'This library is for its members: an operator invites them.'
 const NO_DELIVERY = html`<p class="notice">This service has no mail server. Ask an operator for a link:
   <code>frames accounts link &lt;email&gt;</code> makes one.</p>`
 
-/** `npm start` makes this account. */
-const OPERATOR_HINT = html`<p class="hint">The operator of a first start is <code>operator@localhost</code>.</p>`
-
 function emailForm({ by, email, error }: SignInForm): Html {
   const invalid = error !== undefined && html` aria-invalid="true" aria-describedby="email-error"`
   const where =
@@ -217,7 +214,7 @@ function emailForm({ by, email, error }: SignInForm): Html {
     <input id="email" name="email" type="email" autocomplete="email" required maxlength="254"
       value="${email}"${invalid}>
     ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
-    ${by === 'terminal' && OPERATOR_HINT}
+    ${by === 'terminal' && html`<p class="hint">On a new service, sign in as <code>operator@localhost</code>.</p>`}
   </div>
   <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
 </form>`

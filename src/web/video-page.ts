@@ -80,11 +80,7 @@ function videoPage(data: VideoData): Html {
 <div class="row tools">${hasPlayer && playButton(source, player)}
 ${viewer === 'operator' && editor(video)}</div></header>
 ${data.saved && html`<p class="notice done" role="status">Saved. Readers see it within moments.</p>`}
-${
-  hasPlayer &&
-  html`<div id="player" data-file="${player.file}" data-embed="${player.embed}" data-host="${player.name}"
-hidden></div>`
-}
+${hasPlayer && html`<div id="player" data-file="${player.file}" data-embed="${player.embed}" hidden></div>`}
 ${filmLine(build, frames, length)}
 <section aria-label="Storyboard">${storyboard(frames, playAt)}</section>
 <details class="build"><summary>How it is built</summary>
@@ -120,10 +116,11 @@ function editor(video: VideoDocument): Html {
 
 /** Without script it leads to the file, or to the source. Whose player loads is said before the click. */
 function playButton(source: string | null, { name, file }: Player): Html {
-  return html`<a class="button" href="${file ?? source}" data-play="0">Play${file === undefined && ` at ${name}`}</a>`
+  const told = file === undefined && ` at ${name}`
+  return html`<a class="button" href="${file ?? source}" data-play="0" data-host="${name}">Play${told}</a>`
 }
 
-/** Every frame with its second, and a bar before each cut. `playAt`: where the film plays from a second on. */
+/** Every frame with its second. `playAt`: where the film plays from a second on. */
 function storyboard(frames: readonly FrameDocument[], playAt: (second: number) => string | null | false): Html {
   if (frames.length === 0) return html`<p class="empty">This video has no frames.</p>`
   const cards = frames.map((frame, n) => {

@@ -161,7 +161,7 @@ function wallPage(data: WallData): Html {
 <form class="search" action="/" method="get" role="search">
   <label class="visually-hidden" for="q">Search frames</label>
   <input id="q" name="q" type="search" value="${values.q ?? ''}" maxlength="${MAX_QUERY}" autocomplete="off"
-    placeholder="Search what frames show, say and teach">
+    placeholder="Search what frames show">
   <span id="search-state">${stateFields(omit(values, 'q', 'page'))}</span>
   <button class="primary">Search</button>
   ${countLine(filters)}

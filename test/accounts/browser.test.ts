@@ -128,7 +128,7 @@ describe.skipIf(noChromium)(`in a browser${noChromium ? ` (skipped: ${noChromium
       await page.goto(`${api.url}/shared/${token}`)
       await fits(page)
       expect(await page.locator('.sheet > li').count()).toBe(5)
-      await page.getByText('A board of 5 frames').waitFor()
+      await page.getByText('5 frames').waitFor()
       await page.context().close()
     }
     expect(browser.faults).toEqual([])

@@ -73,7 +73,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const { json: all } = await service.get('/api/frames?facets=1')
     const { json: left } = await service.get('/api/frames?facets=1&described=no')
     expect(all.total).toBeGreaterThan(0)
-    const told = left.total > 0 ? `${left.total} of ${all.total} frames` : 'frames are measured.'
+    const told = left.total > 0 ? `${left.total} of ${all.total} frames` : 'Frames are described by measurement only.'
     await page.getByText(told).waitFor()
     const lines = ['https://example.org/launch.mp4', 'https://example.org/launch.mp4?utm_source=x', 'not an address']
     await page.getByLabel('Video links, one per line').fill([...lines, 'http://127.0.0.1/x.mp4'].join('\n'))

@@ -188,7 +188,7 @@ test('films are posters with the figure that they are sorted by, and a page comp
   const films = await page('/films?sort=held_share')
   expect(films.text).toContain('5 films, 1 film without this measure left out.')
   expect(films.text).toContain('5\u00a0% still')
-  expect((await page('/films')).text).toContain('a shot every 1.2\u00a0s')
+  expect((await page('/films')).text).toContain('1.2\u00a0s a shot')
   expect(films.text.indexOf(slow)).toBeLessThan(films.text.indexOf(brisk))
   const narrowed = await page('/films?sort=luma&min=shots:4&max=motion:60&author=Atlas')
   expect(narrowed.text).toContain('Only Atlas, shots at least 4, movement at most 60.')

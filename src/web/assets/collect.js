@@ -112,6 +112,8 @@ export function toggleSave(id) {
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
+  const picture = frame.length === 1 && document.querySelector(`#f-${frame[0]} img, .frame[data-id="${frame[0]}"] img`)
+  if (picture) dialog.querySelector('h2')?.prepend(picture.cloneNode())
   const parts = `<div id="choices"></div><form class="row create" action="/web/pins" novalidate>
 <label class="visually-hidden" for="new-board">New board</label>
 <input id="new-board" name="name" required maxlength="120" placeholder="Name of a new board">

@@ -82,11 +82,11 @@ function playFile(file, second) {
  * @param {HTMLVideoElement} video
  */
 function fail(video) {
-  const { host } = player?.dataset ?? {}
   const told = 'The file does not load, or this browser cannot play it.'
   const button = document.querySelector('.tools [data-play]')
+  const host = button?.getAttribute('data-host')
   video.remove()
-  if (!host || !button || Number(video.error?.code) <= MediaError.MEDIA_ERR_NETWORK) return toast(told)
+  if (!button || !host || Number(video.error?.code) <= MediaError.MEDIA_ERR_NETWORK) return toast(told)
   delete player?.dataset.file
   button.textContent = `Play at ${host}`
   toast(`${told} The next click plays it at ${host}.`)

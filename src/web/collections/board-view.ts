@@ -3,7 +3,7 @@ import { MAX_NOTE } from '../../library/collections/pins.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { altOf, frameCard } from '../frame-card.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, emptyState, formToken, type Html, hidden, html, numberedPages, trusted } from '../html.ts'
+import { counted, dayText, emptyState, formToken, type Html, hidden, html, numberedPages, trusted } from '../html.ts'
 import { exportLinks, menu, planNotice, TO_WALL } from './parts.ts'
 
 /** A frame of a board. */
@@ -59,10 +59,8 @@ ${numberedPages(page, Math.ceil(total / BOARD_PAGE), at)}
 </div>`
 }
 
-const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
-
 function madeOn({ createdAt, sharedAt }: Board): Html {
-  const day = html`<time datetime="${createdAt.toISOString()}">${DAY.format(createdAt)}</time>`
+  const day = html`<time datetime="${createdAt.toISOString()}">${dayText(createdAt)}</time>`
   return html` · ${day}${sharedAt !== null && ' · everyone with its link can see it'}`
 }
 

@@ -4,7 +4,7 @@ import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
 import { menu } from '../collections/parts.ts'
 import { altOf, smallThumb } from '../frame-card.ts'
-import { capitalized, counted, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
+import { capitalized, counted, dayText, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
 import { ago, dollars, operatorHead } from './parts.ts'
 
 /** Figures by day. */
@@ -39,14 +39,16 @@ export function analyticsView(figures: AnalyticsFigures): Html {
 <p>${answer(figures)}</p>
 ${totals(figures)}
 ${chartSection(figures)}
+<div class="columns">
+${panel('Searches without a good result', terms.map(termBar), 'Every search found a frame with all of its words.')}
+${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
+</div>
 ${topFrames(figures)}
 <div class="columns">
 ${panel('Brands', top.brand.map(usesBar('author', (key) => key)), nothing)}
 ${panel('Techniques', top.technique.map(usesBar('technique', techniqueOf)), nothing)}
 ${panel('Subjects', top.subject.map(usesBar('subject', valueLabel)), nothing)}
-${panel('Searches without a good result', terms.map(termBar), 'Every search found a frame with all of its words.')}
 ${panel('Time per stage', inOrder.map(stageBar), 'No video ended in these days.')}
-${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
 <p class="hint">Days are in UTC. Percentages compare with as many days before. ${
@@ -119,7 +121,7 @@ const daysFrom = (from: string, to: string) => (Date.parse(to) - Date.parse(from
 const today = () => new Date().toISOString().slice(0, 10)
 
 function periodOf({ from, to }: AnalyticsFigures): string {
-  return to === today() ? `The last ${counted(daysFrom(from, to), 'day')}` : `${from} to ${to}`
+  return to === today() ? `The last ${counted(daysFrom(from, to), 'day')}` : `${dayText(from)} to ${dayText(to)}`
 }
 
 function rangeMenu(figures: AnalyticsFigures): Html {
@@ -202,11 +204,12 @@ function chartSection(figures: AnalyticsFigures): Html {
   const show = showOf(series)
   const days = figures[series.of].map(({ key, [series.column]: figure }) => {
     const value = figure == null ? null : Number(figure)
-    return { day: key ?? '', value, shown: value === null ? '' : show(value) }
+    return { day: key === null ? '' : dayText(key), value, shown: value === null ? '' : show(value) }
   })
   const top = show(Math.max(0, ...days.map(({ value }) => value ?? 0)))
   const title = `${series.label} by day`
-  const given = { label: title, unit: '', top, ends: [from, to], told: `${title}, ${from} to ${to}` } as const
+  const told = `${title}, ${dayText(from)} to ${dayText(to)}`
+  const given = { label: title, unit: '', top, ends: [dayText(from), dayText(to)], told } as const
   const rows = days.map(({ day, shown }) => html`<tr><th scope="row">${day}</th><td>${shown}</td></tr>`)
   return html`<section id="chart">${plot(given, dayBars(days))}
 <details><summary>The days as a table</summary>${table(['Day', series.label], rows, title)}</details></section>`
@@ -222,5 +225,6 @@ class="label">${frame.author ?? frame.video.title}</span></a>${told}</li>`
   })
   const none = html`<p class="empty">Nobody saved or pinned a frame then.</p>`
   const body = cards.length === 0 ? none : html`<ol class="tiles">${cards}</ol>`
-  return html`<section><h2>Top frames</h2>${body}</section>`
+  const isRanked = new Set(top.frame.map(({ saves, pins }) => Number(saves) + Number(pins))).size > 1
+  return html`<section><h2>${isRanked ? 'Top frames' : 'Frames in use'}</h2>${body}</section>`
 }

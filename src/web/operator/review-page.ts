@@ -196,6 +196,9 @@ function reviewForm(data: ReviewData): Html {
   const { row, image, title, visitor, texts = false, nextPath, back, turn } = data
   const action = texts ? `/web/frames/${row.id}/correct` : `/web/review/${row.id}`
   const at = `${title} · ${clock(row.tMs / 1_000)}`
+  // What is missing comes first.
+  const isMissing = (name: Annotated) => Number(storedValue(row, name).value === null)
+  const names = CHOSEN.filter(isListed).toSorted((one, other) => isMissing(other) - isMissing(one))
   return html`${back && undoForm(visitor, back, data.here)}
 ${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total}: ${whyOf(turn.place)}</p>`}
 <div class="review">
@@ -203,10 +206,10 @@ ${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total
 height="${row.height}"></a><figcaption class="hint">${at}</figcaption></figure>
 <form method="post" action="${action}" data-review>${formToken(visitor)}
 ${hidden('next', nextPath)}
-${CHOSEN.filter(isListed).map((name) => choices(data, name, ATTRIBUTES[name].values))}
+${names.map((name) => choices(data, name, ATTRIBUTES[name].values))}
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
-<div class="row apart tools"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
+<div class="row acting"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
 ${!texts && html`<a class="quiet-button" href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
 ${!texts && html`<a class="quiet-button" href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
 </form></div>`
@@ -223,11 +226,12 @@ ${formToken(visitor)}${hidden('attributes', attributes)}${hidden('next', here)}A
 <button class="quiet">Undo <kbd>u</kbd></button></form>`
 }
 
-/** Where a value comes from and how sure it is. */
-function origin(row: FrameRow, name: Annotated): Html {
+/** Where a value comes from and how sure it is. What is wholly sure needs no word. */
+function origin(row: FrameRow, name: Annotated): Html | false {
   const { value, provenance } = storedValue(row, name)
   if (!provenance) return html`<span class="hint">no answer</span>`
   if (provenance.source === 'person') return html`<span class="hint">set by a person</span>`
+  if (value !== null && provenance.confidence === 1) return false
   const sure = provenance.confidence !== null && ` ${percent(provenance.confidence)}`
   const why = value === null && provenance.reason !== undefined && `: ${valueLabel(provenance.reason)}`
   return html`<span class="hint">${SAID[provenance.source]}${sure}${why}</span>`

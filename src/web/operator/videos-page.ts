@@ -93,8 +93,8 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
   const { all, left } = await countDescribed(db)
   const share =
     left > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
-  return html`<details class="notice">
-<summary>No vision model is set: frames are measured.${share}</summary>
+  return html`<details class="hint">
+<summary>Frames are described by measurement only. Add a vision model.${share}</summary>
 <p>Run <code>ollama pull qwen3-vl:8b-instruct</code>, set this, then start the service again. The name of another server
 will do too, or of a hosted one with its key.</p>
 <pre><code>VISION=ollama</code></pre></details>`

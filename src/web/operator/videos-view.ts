@@ -103,7 +103,8 @@ function countOf(counts: StatusCounts, list: ShownList): number {
 }
 
 function countLinks(counts: StatusCounts, shown: ShownList): Html[] {
-  return (Object.keys(SHOWN) as ShownList[]).map((list) => {
+  const lists = (Object.keys(SHOWN) as ShownList[]).filter((list) => list === shown || countOf(counts, list) > 0)
+  return lists.map((list) => {
     const here = list === shown && trusted(' aria-current="true"')
     return html`<a href="${listPath(list)}"${here}>${capitalized(list)}
 <span class="n">${thousands(countOf(counts, list))}</span></a>`
