@@ -49,7 +49,7 @@ const CEILINGS = {
   'src/workers': 1_507,
   'TypeScript of src': 58_760,
   'text of src': 66_147,
-  tests: 42_300,
+  tests: 42_310,
   bench: 6_807,
   'words of docs': 21_288,
   'words of decisions': 6_000,

@@ -266,6 +266,8 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     const found = page.locator('#found button')
     await found.first().waitFor()
     expect(await page.locator('#found [aria-pressed="true"]').count()).toBe(before.length)
+    const chosen = page.locator('#found [aria-pressed="true"]').first()
+    expect(await chosen.evaluate((one) => getComputedStyle(one, '::before').content)).toBe('none')
     await expectAccessible(page)
     const fresh = page.locator('#found [aria-pressed="false"]').first()
     const frame = (await fresh.getAttribute('data-add'))!
@@ -275,6 +277,14 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.locator(`#found [data-add="${frame}"]`).click()
     await page.locator(`#pin-${frame}`).waitFor({ state: 'detached' })
     expect(await order()).toEqual(before)
+  })
+
+  test('after a rename the focus is on the menu that holds it', async () => {
+    await page.goto(url(boardPath))
+    await page.locator('.tools summary', { hasText: 'More' }).click()
+    await page.locator('summary', { hasText: 'Rename' }).click()
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Rename' }).click()])
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('More')
   })
 
   test('a finger selects by a long press, and moves the frame if it goes on', async () => {
