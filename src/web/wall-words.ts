@@ -66,7 +66,8 @@ export function readingLine({ words, without, let_go }: ReadAs, exact: (q: strin
 
 /** What meaning does not add to the words. That nothing is close is told where the words found nothing either. */
 export function meaningLine({ meaning }: ReadAs, total: number): Html | false {
-  if (meaning === 'unavailable') return html`<p class="reading">Found by words alone: try again for meaning.</p>`
+  if (meaning === 'unavailable')
+    return html`<p class="reading">Found by words alone. <a href="">Search again</a> by meaning too.</p>`
   if (meaning === 'english only')
     return html`<p class="reading">Found by words alone: the text model reads English.</p>`
   return meaning === 'nothing close' && total === 0 && html`<p class="reading">Nothing close in meaning.</p>`
