@@ -51,7 +51,7 @@ const CEILINGS = {
   'text of src': 66_148,
   tests: 42_310,
   bench: 6_807,
-  'words of docs': 21_288,
+  'words of docs': 21_314,
   'words of decisions': 6_000,
 }
 
