@@ -20,7 +20,7 @@ const TABLE_ROW = /^\s*\|/
  * are worth inheriting. Lines that move into data or into other kinds of files are no saving, denser lines neither.
  */
 const CEILINGS = {
-  'src/.': 1_355,
+  'src/.': 1_353,
   'src/api': 3_038,
   'src/backup': 894,
   'src/cli': 4_097,
@@ -47,9 +47,9 @@ const CEILINGS = {
   'src/web': 7_197,
   'src/webhooks': 1_451,
   'src/workers': 1_507,
-  'TypeScript of src': 58_761,
-  'text of src': 66_148,
-  tests: 42_310,
+  'TypeScript of src': 58_759,
+  'text of src': 66_146,
+  tests: 42_339,
   bench: 6_807,
   'words of docs': 21_314,
   'words of decisions': 6_000,

@@ -270,10 +270,8 @@ function embedOf(e: z.infer<typeof Env>) {
     const ignored = EMBED_OF_OTHERS.find((one) => e[one] !== undefined)
     if (ignored)
       throw new ConfigError(`${ignored}: the embedded model takes none. Set EMBED to another, or leave it out`)
-    return {
-      ...({ source: 'embedded', model: 'use-lite-en', dimensions: 512 } as const),
-      ...{ price: undefined, budgetPerDay: undefined },
-    }
+    const unpaid = { price: undefined, budgetPerDay: undefined }
+    return { source: 'embedded', model: 'use-lite-en', dimensions: 512, ...unpaid } as const
   }
   const text = TEXT_MODELS[name]
   if (text?.needsKey && !e.EMBED_API_KEY)

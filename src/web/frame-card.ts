@@ -13,8 +13,8 @@ const FIRST = 6
 
 /**
  * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
- * `storyboard`: its second is always seen. `note`: in place of where it is from. `id`: of its
- * cell, `extra`: what else is in there.
+ * `storyboard`: its second is always seen. `note`: in place of where it is from. `id`: of its cell. `extra`: what else
+ * is in there.
  */
 export function frameCard(
   frame: ShownFrame,

@@ -44,6 +44,15 @@ beforeAll(async () => {
   ]
   const film = await seedVideo(service.stores.db, { frames: besides })
   ids = { ...ids, boils: film.frameIds[0]!, wall: film.frameIds[1]! }
+  // What is measured gives many frames one caption, whatever they show.
+  const looks = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff', '#ffffff']
+  for (const at of [0, 1]) {
+    const frames = looks.map((colour, n): SeedFrame => {
+      const phash = (at ? '0f' : 'f0').repeat(8).replaceAll('f', (n + 8).toString(16))
+      return { caption: 'Bright picture, no face', palette: [colour], paletteShares: [1], phash }
+    })
+    ids[`stock${at}`] = (await seedVideo(service.stores.db, { frames })).frameIds[0]!
+  }
   await service.drain()
   const searched = () => service.stores.db.$client.query('select from library_search.space')
   await until(async () => (await searched()).rows.length === 1)
@@ -140,6 +149,11 @@ test('frames like one are alike in meaning too, and end where likeness does', as
   ])
   const told = await callTool('find_similar_frames', { frame_id: ids.kettle!, other_videos: true })
   expect(told).toMatch(/shares meaning 0\.[5-9]/)
+})
+
+test('a caption that many frames share is no likeness in meaning', async () => {
+  const { frames } = await get(`/api/frames/${ids.stock0}/similar?other_videos=1`)
+  expect(frames.filter(({ matched }: { matched: object }) => 'meaning' in matched)).toEqual([])
 })
 
 test('a question in another language is not compared', async () => {

@@ -323,6 +323,21 @@ test('items that take a colour as the next one comes are steps of one build-up',
   expect(only).toBeGreaterThan(4000)
 })
 
+test('a drawn page whose number and foot change at once is another page, and no caption', () => {
+  const page = (tMs: number) => {
+    const frame = new Uint8Array(PICTURE_BYTES).fill(235)
+    const n = Math.floor(tMs / 3000)
+    const letters = (top: number, from: number, to: number) => {
+      for (let y = top; y < top + 5; y++)
+        for (let x = from; x < to; x++) frame[y * PICTURE_WIDTH + x] = (x * (n + 3) + y * 5) % 7 < 3 ? 20 : 235
+    }
+    letters(10, 30, 36)
+    letters(70, 30, 130)
+    return stillOf(tMs, frame, true)
+  }
+  expect(pick(series(36, page), [])).toHaveLength(3)
+})
+
 test('a filmed head under captions gives one frame, and words in the middle of a picture give more', () => {
   const filmed = (tMs: number, top: number, height: number) => {
     const frame = new Uint8Array(PICTURE_BYTES).fill(128)
