@@ -40,7 +40,7 @@ export function analyticsView(figures: AnalyticsFigures): Html {
 ${totals(figures)}
 ${chartSection(figures)}
 <div class="columns">
-${panel('Searches without a good result', terms.map(termBar), 'Every search found a frame with all of its words.')}
+${panel('Searches without a good result', terms.map(termBar), 'No search ended without a good result.')}
 ${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
 </div>
 ${topFrames(figures)}
