@@ -122,3 +122,14 @@ test('what weighs nothing and what is left out', () => {
   expect(read('b c e f g h j k m n p q')).toEqual([[...'bcefghjkmn'], [], ['p', 'q']])
   expect(readQuestion('check up').wanted[0]!.joins).toEqual(['checkup'])
 })
+
+test('a long query is read to its hundredth word, and leaves out ten at most', () => {
+  const { wanted, excluded, ignored } = readQuestion(`kite ${'the '.repeat(99)}lamp "red sky" -dark`)
+  expect([wanted.map(({ text }) => text), excluded, ignored]).toEqual([
+    ['kite'],
+    [],
+    ['the', 'lamp', 'red', 'sky', 'dark'],
+  ])
+  const many = readQuestion([...'abcdefghijkl'].map((letter) => `-x${letter}`).join(' '))
+  expect([many.excluded.length, many.ignored]).toEqual([10, ['xk', 'xl']])
+})

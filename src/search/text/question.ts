@@ -29,24 +29,32 @@ export interface Question {
   wanted: Concept[]
   /** Behind a minus, “without” or “not”: no frame has them. */
   excluded: Concept[]
-  /** What weighs nothing: function words, and words past the tenth. */
+  /** What weighs nothing: function words, words past the tenth, and what is past `MAX_READ`. */
   ignored: string[]
 }
 
 type Read = Concept & { weighs: boolean }
 
+/** Words, or characters of scripts without spaces: reading grows with their square. */
+const MAX_READ = 100
+
 /** `words`: the techniques of the library by what they are called. */
 export function readQuestion(q: string, words: NamedWords = {}): Question {
   const read: Read[] = []
-  const excluded: Concept[] = []
+  const all: Concept[] = []
+  const unread: string[] = []
+  let room = MAX_READ
   let isMinus = false
   const pieces = q.split(/["“”„]/)
   pieces.forEach((piece, n) => {
-    const tokens = tokenize(piece)
+    const written = tokenize(piece)
+    const tokens = written.slice(0, room)
+    room -= tokens.length
+    unread.push(...written.slice(tokens.length).map(({ word }) => word))
     if (n % 2 === 1 && n < pieces.length - 1) {
       const phrase = tokens.map(({ word }) => word)
       if (phrase.length > 0) {
-        if (isMinus) excluded.push(exactly(phrase))
+        if (isMinus) all.push(exactly(phrase))
         else read.push({ ...exactly(phrase), weighs: true })
       }
       isMinus = false
@@ -54,10 +62,12 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
     }
     const parts = withoutMinus(piece, tokens)
     const others = withoutUnwanted(parts.left, words)
-    excluded.push(...[...parts.excluded, ...others.excluded].map(exactlyNamed))
+    all.push(...[...parts.excluded, ...others.excluded].map(exactlyNamed))
     read.push(...weigh(termsOf(piece, others.left, namedRun), words))
     isMinus = /(?:^|\s)-$/.test(piece)
   })
+  const excluded = all.slice(0, MAX_QUERY_WORDS)
+  unread.push(...all.slice(MAX_QUERY_WORDS).flatMap(({ words: one }) => one))
   // A question of function words alone asks for them.
   const isEmpty = !read.some(({ weighs }) => weighs) && excluded.length === 0
   if (isEmpty) for (const one of read) one.weighs = true
@@ -70,7 +80,7 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
   const last = wanted.at(-1)
   const isLast = last?.words.length === 1 && last.words[0] === tokenize(q).at(-1)?.word
   if (last && !last.exact && isLast) last.unfinished = true
-  return { text: q, wanted, excluded, ignored }
+  return { text: q, wanted, excluded, ignored: [...new Set([...ignored, ...unread])] }
 }
 
 /** Shortest word that is also found written together or apart. */
@@ -130,13 +140,14 @@ function withoutUnwanted(tokens: readonly Token[], words: NamedWords): { left: T
   const excluded: string[][] = []
   const all = tokens.map(({ word }) => word)
   const namedAt = (places: readonly number[]) => longest(places.slice(0, MAX_PHRASE), all, words)?.length ?? 0
-  const from = (at: number) => [...tokens.keys()].slice(at, at + MAX_PHRASE)
+  const places = [...tokens.keys()]
+  const from = (at: number) => places.slice(at, at + MAX_PHRASE)
   let end = -1
   for (let at = 0; at < tokens.length; ) {
     // Not dark or blurry: neither of them.
     const length = at === end && /^n?or$/.test(all[at]!) ? 1 : exclusionAt(all, at)
     let next = at + length
-    while (next < all.length && isFunctionWord(all[next]!) && namedAt(from(next)) < 2) next++
+    while (length > 0 && next < all.length && isFunctionWord(all[next]!) && namedAt(from(next)) < 2) next++
     if (length === 0 || next === all.length || namedAt([at, ...from(next)]) > 0) {
       left.push(tokens[at++]!)
       continue
@@ -271,7 +282,7 @@ function cut(read: readonly Read[]): { wanted: Concept[]; ignored: string[] } {
       wanted.push(isWhole ? one : { ...one, words: kept, text: kept.join(isCharacter(kept[0]!) ? '' : ' ') })
     ignored.push(...one.words.slice(kept.length))
   }
-  return { wanted, ignored: [...new Set(ignored)] }
+  return { wanted, ignored }
 }
 
 /** How a question was read, for its answer. `letGo`: what not every frame of the set meets. */
