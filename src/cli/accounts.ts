@@ -117,7 +117,7 @@ function addAdmission(group: Command): void {
 }
 
 const ACCESS = {
-  disable: 'refuse its keys, sessions and share links from the next request on (nothing is deleted)',
+  disable: 'refuse its keys and share links, and end its sessions and sign-in links (all else stays)',
   enable: 'let a disabled account in again, at once',
 }
 

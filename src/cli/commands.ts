@@ -57,7 +57,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     pause: ['stop starting jobs (running jobs finish)', async () => (await import('./queues.ts')).definePause],
     resume: ['start jobs again', async () => (await import('./queues.ts')).defineResume],
     reextract: [
-      'pick the frames of old videos again, after all live work (frames that people saved or corrected stay)',
+      'pick the frames of old videos again, after all live work (frames that people saved, pinned or corrected stay)',
       async () => (await import('./reextract.ts')).defineReextract,
     ],
     reannotate: [

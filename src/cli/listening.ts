@@ -35,9 +35,15 @@ export function isUnknowinglyPublic(
 }
 
 /** Docker, Podman and Kubernetes each leave a mark of their own. */
-export function inContainer(): boolean {
+function inContainer(): boolean {
   const marked = existsSync('/.dockerenv') || existsSync('/run/.containerenv')
   return marked || process.env.KUBERNETES_SERVICE_HOST !== undefined
+}
+
+/** What leads a command into a container of the API, by the examples of Compose and Kubernetes. */
+export function intoApi(): string {
+  if (process.env.KUBERNETES_SERVICE_HOST !== undefined) return 'kubectl -n frames exec deploy/frames-api -- '
+  return inContainer() ? 'docker compose exec api ' : ''
 }
 
 /** The URL for programs on this machine. */

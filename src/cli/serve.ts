@@ -9,7 +9,7 @@ import { ROLES } from '../queue/jobs.ts'
 import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { configOrExit, requireKnown, requireWritable } from './context.ts'
 import { usage } from './failure.ts'
-import { inContainer, isReachable, isUnknowinglyPublic, openMetricsPort } from './listening.ts'
+import { intoApi, isReachable, isUnknowinglyPublic, openMetricsPort } from './listening.ts'
 import { addExamples, complain, say } from './terminal.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
@@ -75,7 +75,7 @@ export function defineMigrate(command: Command): void {
       await migrateDatabase(db)
       const { ensureOperator, OPERATOR_EMAIL } = await import('./first-start.ts')
       const { created } = await ensureOperator(db, config.dataDir)
-      const command = `${inContainer() ? 'docker compose exec api ' : ''}frames accounts link ${OPERATOR_EMAIL}`
+      const command = `${intoApi()}frames accounts link ${OPERATOR_EMAIL}`
       if (created) say(`Sign in as the operator with the link that this prints: ${command}`)
     } finally {
       await db.$client.end()

@@ -134,7 +134,7 @@ export const EVENTS = {
     frame_count: count('How many frames.'),
   }),
   'model.called': event('A paid model was called.', {
-    video_id: field(z.string(), 'The video, or `check` for a check of the model.', 'k3v9x0aq7m2d'),
+    video_id: field(z.string(), 'The video, or `check`, or `texts` for the text model.', 'k3v9x0aq7m2d'),
     model: field(z.string(), 'The model.', 'vision-large'),
     outcome: field(z.string(), 'How it ended.', 'answered'),
     frames: count('How many frames it was asked about.', 4),

@@ -58,7 +58,7 @@ export const TOOL_SERVER = {
     'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
     'Where apps can sign in (OAuth), `POST /mcp` is the same server for a key or a token.',
     `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 or without a version.`,
-    'A tool costs what its operation over HTTP does. Errors are JSON-RPC errors, except a 401, a 405 and a 500.',
+    'Tools that search always cost as much as a write. Errors are JSON-RPC errors, except a 401, a 405 and a 500.',
   ].join(' '),
   price: 'read',
   body: z.union([RpcRequest, z.array(RpcRequest).min(1).max(MAX_BATCH)]),

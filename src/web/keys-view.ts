@@ -14,9 +14,9 @@ export const SCOPE_TEXT: Record<Scope, string> = {
   'saves:write': 'save and unsave frames',
   'boards:read': 'see your boards',
   'boards:write': 'create, fill, share and delete boards',
-  'videos:write': 'queue, retry and delete videos',
-  'library:write': 'correct annotations, edit the techniques',
-  'accounts:write': 'change plans',
+  'videos:write': 'queue, edit, retry and delete videos',
+  'library:write': 'correct annotations, edit techniques, send events anew',
+  'accounts:write': 'change plans, end share links',
   'webhooks:write': 'register receivers of events, see what was sent to them',
   'events:read': 'read the event log',
 }
@@ -76,8 +76,9 @@ ${limitsSection(data)}
 ${accountSection(data)}`
 }
 
-const FREE_PLAN = html`<p class="notice">You are on the <strong>free</strong> plan: a key raises your request limit.
-  Saves and boards need <strong>pro</strong>: ask an operator. Your keys work for them as soon as the plan changes.</p>`
+const FREE_PLAN = html`<p class="notice">You are on the <strong>free</strong> plan: a key raises the limit of your
+  assistant’s requests. Saves and boards need <strong>pro</strong>: ask an operator. Your keys work for them as soon as
+  the plan changes.</p>`
 
 function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Html {
   return html`<section class="card made" aria-labelledby="made-heading" id="made" tabindex="-1">

@@ -19,7 +19,7 @@ const KEPT = [
   ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
   ['Apps that you let in, and what they may do', 'Until you disconnect them; a day if they never come for a token'],
   ['First responses to requests that your programs may repeat', '24 hours'],
-  ['Sessions and unused sign-in links', '30 days; 7 days at most'],
+  ['Sessions; unused sign-in links and invitations, with the address', '30 days; 7 days at most'],
   ['What you removed lately, so that it can be taken back', '24 hours'],
   [
     'What was done when, with names of boards, under a random id',

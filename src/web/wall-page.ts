@@ -239,10 +239,9 @@ This page shows them as soon as a video is ready, usually within a minute.`,
     )
   const how =
     viewer === 'operator'
-      ? html`Add a video: paste an address or drop a file in the <a href="/operator">operator console</a>, or type:`
-      : html`Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one, or types:`
-  const more = html`<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p>`
-  return emptyState('The library is empty', how, { more })
+      ? html`Paste the address of a video or drop a file in the <a href="/operator">operator console</a>.`
+      : html`Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one.`
+  return emptyState('The library is empty', how)
 }
 
 function nothingFound({ values, found, vocabulary }: WallData): Html {

@@ -83,7 +83,7 @@ async function modelFamilies(db: Db, { vision }: Pick<Config, 'vision'>): Promis
   const { cost_usd } = await costsOf(db)
   const budget = vision?.budgetPerDay
   return [
-    counter('frames_model_calls_total', 'Calls of the vision model.', [{ value: Number(rows[0]!.calls) }]),
+    counter('frames_model_calls_total', 'Paid calls of vision and text models.', [{ value: Number(rows[0]!.calls) }]),
     counter('frames_model_cost_dollars_total', 'Cost of all calls with a price.', [{ value: Number(rows[0]!.cost) }]),
     gauge('frames_model_cost_day_dollars', 'Cost of the last 24 hours.', [{ value: cost_usd }]),
     gauge(

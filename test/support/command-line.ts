@@ -12,8 +12,12 @@ const STREAMS = { out: process.stdout, err: process.stderr } as const
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => [process as NodeJS.EventEmitter, name] as const)
 
+let isRunning = false
+
 /** A command in this process: starting one for each would be most of the test. Its settings are the process’s own. */
 export async function runHere(...args: string[]): Promise<Said> {
+  if (isRunning) throw new Error('Another command runs in this process: both would say the same. Await it first.')
+  isRunning = true
   const said: Record<keyof typeof STREAMS, Buffer[]> = { out: [], err: [] }
   const restore = (['out', 'err'] as const).map((to) => {
     const spy = vi.spyOn(STREAMS[to], 'write').mockImplementation((piece, ...rest) => {
@@ -33,6 +37,7 @@ export async function runHere(...args: string[]): Promise<Said> {
     const [out, err] = [Buffer.concat(said.out).toString(), Buffer.concat(said.err).toString()]
     return { code: Number(process.exitCode ?? 0), out, err }
   } finally {
+    isRunning = false
     process.exitCode = undefined
     for (const one of restore) one()
     for (const [on, name, before] of heard)

@@ -219,8 +219,9 @@ export async function deleteExpired(db: Db): Promise<void> {
 
 /**
  * Disables an account or enables it again. From the next request on a disabled account's keys and sessions are refused,
- * it cannot sign in, and its share links show nothing. All of it works again once the account is enabled. A repeat
- * changes nothing. `by`: the operator who asks. @throws AppError not_found; conflict for the operator's own account.
+ * it cannot sign in, and its share links show nothing. Sessions and sign-in links are deleted; the rest works again
+ * once it is enabled. A repeat changes nothing. `by`: the operator who asks. @throws AppError not_found; conflict for
+ * the operator's own account.
  */
 export async function setDisabled(
   db: Db,

@@ -77,7 +77,7 @@ export const FIGURES = {
     },
   },
   model: {
-    summary: 'Calls of the vision model and their cost, by day or model',
+    summary: 'Calls of vision and text models and their cost, by day or model',
     by: ['day', 'model'],
     columns: { calls: whole, cost_usd: z.number().nullable().describe('Null where no call had a price.') },
     async read(db, by, range) {

@@ -96,7 +96,7 @@ async function problemOf({ db, config }: PageDeps): Promise<Html | false> {
   return html`<details class="hint">
 <summary>Frames are described by measurement only. Add a vision model.${share}</summary>
 <p>Run <code>ollama pull qwen3-vl:8b-instruct</code>, set this, then start the service again. The name of another server
-will do too, or of a hosted one with its key.</p>
+will do too, or of a hosted one with its key. With Docker Compose see “A model” in docs/production.md.</p>
 <pre><code>VISION=ollama</code></pre></details>`
 }
 
