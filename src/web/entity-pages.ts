@@ -1,4 +1,3 @@
-import { clock } from '../clean-text.ts'
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
@@ -17,7 +16,7 @@ import {
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
 import { currentSlug } from '../search/query.ts'
-import { frameGrid, openGraph, smallThumb } from './frame-card.ts'
+import { frameGrid, openGraph, tile } from './frame-card.ts'
 import { capitalized, counted, type Html, html, listPages } from './html.ts'
 import { LIST_PARAMETERS, WITH_FRAMES } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -31,7 +30,7 @@ export function entityRouter({ pages, search, publicUrl, limits }: PageDeps): Ro
   const router = openRoutes()
   pages.add(router, '/brands', { parameters: LIST_PARAMETERS }, async ({ query: { after } }) => {
     const { items, next } = await search.brands({ after, limit: BRANDS })
-    const covers = await ownCovers(search, items)
+    const covers = await ownCovers(search, items, { framesOf: ({ name }) => ({ author: [name] }) })
     const pager = listPages({ first: after !== undefined && '/brands', next: next && `/brands?after=${next}` })
     return { title: 'Brands', current: 'wall', body: html`${brandsPage(items, covers)}${pager}` }
   })
@@ -98,26 +97,34 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
 }
 
 /** The frames that stand for something, by the addresses of their pictures. */
-type Covers = ReadonlyMap<string | null, ShownFrame>
+export type Covers = ReadonlyMap<string | null, ShownFrame>
 
-async function coversOf(search: LibrarySearch, all: readonly { image_path: string | null }[]) {
-  const ids = all.flatMap(({ image_path: path }) => frameIdOfImage(path?.split('/').at(-1) ?? '') ?? [])
+export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path: string | null }>) {
+  const ids = [...all].flatMap(({ image_path: path }) => frameIdOfImage(path?.split('/').at(-1) ?? '') ?? [])
   const found = await search.documents('frames', ids)
   return new Map<string | null, FrameHit['document']>([...found.values()].map((frame) => [frame.image_path, frame]))
 }
 
-/** Each brand by its strongest frame that shows another picture than those before it; by none where it has no other. */
-async function ownCovers(search: LibrarySearch, brands: readonly BrandDocument[]): Promise<Covers> {
-  const covers = await coversOf(search, brands)
+/**
+ * Each by its own frame if that shows another picture than those before it, else by its strongest that does. One that
+ * has none keeps its own with `mayShare`, else it has no cover.
+ */
+export async function ownCovers<T extends { image_path: string | null }>(
+  search: LibrarySearch,
+  all: readonly T[],
+  { framesOf, mayShare = false }: { framesOf: (one: T) => FrameFilters; mayShare?: boolean },
+): Promise<Covers> {
+  const covers = await coversOf(search, all)
   const known: FrameHit['document'][] = []
   const isNew = (frame: FrameHit['document']) => !known.some((other) => isSamePicture(other, frame))
-  for (const { name, image_path } of brands) {
-    let own = covers.get(image_path)
-    if (own && !isNew(own))
-      own = (await strongest(search, { author: [name] })).frames.map(({ document }) => document).find(isNew)
-    if (own) covers.set(image_path, own)
-    else covers.delete(image_path)
+  for (const one of all) {
+    const first = covers.get(one.image_path)
+    if (!first) continue
+    const others = isNew(first) ? [] : (await strongest(search, framesOf(one))).frames
+    const own = isNew(first) ? first : others.map(({ document }) => document).find(isNew)
     if (own) known.push(own)
+    if (own) covers.set(one.image_path, own)
+    else if (!mayShare) covers.delete(one.image_path)
   }
   return covers
 }
@@ -145,37 +152,35 @@ function best({ frames }: FramePage): Html {
   return frameGrid(shown, 0)
 }
 
-interface Tile {
+interface Entry {
   href: string
   label: string
   hint: string
-  image: string | null
+  image_path: string | null
+  length?: number | null
 }
 
-function tiles(all: readonly Tile[], covers: Covers): Html {
-  return html`<ul class="tiles">${all.map(({ href, label, hint, image }, n) => {
-    const cover = covers.get(image)
-    const picture = cover ? smallThumb(cover, { n, alt: '' }) : html`<span class="still"></span>`
-    return html`<li><a href="${href}">${picture}<span class="label">${label}</span>
-<span class="hint">${hint}</span></a></li>`
-  })}</ul>`
+function tiles(all: readonly Entry[], covers: Covers): Html {
+  const items = all.map((one, n) => html`<li>${tile({ ...one, n, cover: covers.get(one.image_path) })}</li>`)
+  return html`<ul class="tiles">${items}</ul>`
 }
 
-const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDocument): Tile => ({
+const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDocument): Entry => ({
   href: `/videos/${id}`,
   label: title,
-  hint: `${duration_sec === null ? '' : `${clock(duration_sec)} · `}${counted(frame_count, 'frame')}`,
-  image: image_path,
+  hint: counted(frame_count, 'frame'),
+  image_path,
+  length: duration_sec,
 })
 
 /** `/brands` */
 function brandsPage(brands: readonly BrandDocument[], covers: Covers): Html {
   const all = brands.map(
-    ({ name, video_count, frame_count, image_path }): Tile => ({
+    ({ name, video_count, frame_count, image_path }): Entry => ({
       href: `/brands/${encodeURIComponent(name)}`,
       label: name,
       hint: `${counted(video_count, 'video')} · ${counted(frame_count, 'frame')}`,
-      image: image_path,
+      image_path,
     }),
   )
   const none = html`<p class="empty">No brand is known yet: a video names its brand or channel.</p>`
@@ -186,11 +191,11 @@ ${all.length === 0 ? none : tiles(all, covers)}`
 /** `/techniques`: those that frames show, the most frequent first. */
 function techniquesPage(vocabulary: readonly TechniqueDocument[], covers: Covers): Html {
   const used = vocabulary.filter(({ frame_count }) => frame_count > 0)
-  const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Tile => ({
+  const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Entry => ({
     href: `/techniques/${slug}`,
     label: capitalized(name),
     hint: counted(frame_count, 'frame'),
-    image: image_path,
+    image_path,
   })
   const byUse = used.sort((one, other) => other.frame_count - one.frame_count)
   return html`<header class="entity"><h1>Techniques</h1>

@@ -1,13 +1,13 @@
 import { clock } from '../clean-text.ts'
 import { isTooShort, type SimilarFilm, standingText, TOO_SHORT } from '../library/films/comparison.ts'
-import type { FilmBuild } from '../library/films/films.ts'
+import type { FilmBuild, FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
-import type { FrameDocument, VideoDocument } from '../search/library-search.ts'
+import type { FrameDocument, ShownFrame } from '../search/library-search.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { overview } from '../views/rhythm.ts'
 import { area, fixed, plot, WIDE } from './chart.ts'
-import { altOf, smallPicture, smallThumb } from './frame-card.ts'
-import { counted, type Html, html, table, valueLabel } from './html.ts'
+import { altOf, smallThumb, tile } from './frame-card.ts'
+import { counted, type Html, html, table, thousands, valueLabel } from './html.ts'
 
 /** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
 
@@ -66,7 +66,10 @@ export function curves(film: WithCurves, length: number, beside: readonly WithCu
     if (values === null) return []
     const most = Math.max(...beside.flatMap((one) => one.curves[name] ?? []))
     const told = `${label}: at most ${fixed(Math.max(...values))}, at least ${fixed(Math.min(...values))} ${unit}`
-    return plot({ label, unit, top: fixed(most), ends: ['0:00', clock(length)], told }, area(values, most))
+    return plot(
+      { label, unit, top: most < 10 ? fixed(most) : thousands(Math.round(most)), ends: ['0:00', clock(length)], told },
+      area(values, most),
+    )
   })
 }
 
@@ -87,45 +90,28 @@ export function standings({
   return html`<section><h2>Among the films of the library</h2>${stands}</section>`
 }
 
-interface Poster {
-  image: string | null | undefined
-  /** Beside its brand. */
-  told: Html | string
-  /** Its place on the page. */
-  n: number
-  length: number | null
-}
-
-/** A film as its picture with its length, its name, and what is told of it. */
+/** A film with its length and its name, its brand, and what is told of it. `n`: its place on the page. */
 export function poster(
-  { id, title, author }: { id: string; title: string; author: string | null },
-  { image, told, n, length }: Poster,
+  { id, title, author, measures }: Pick<FilmRow, 'id' | 'title' | 'author' | 'measures'>,
+  { cover, told, n }: { cover: ShownFrame | undefined; told: Html | string; n: number },
 ): Html {
-  const picture =
-    image &&
-    html`<img class="still" src="${smallPicture(image)}" alt="" width="480" height="270"${
-      n > 11 && html` loading="lazy"`
-    } decoding="async">`
-  const time = length !== null && html`<span class="time">${clock(length)}</span>`
   const parts = [author, told].filter((one) => one !== null && one !== '')
-  return html`<a href="/videos/${id}"><span class="still">${picture}${time}</span><span
-class="label">${title}</span></a>
-<span class="hint">${parts.map((one, n) => html`${n > 0 && ' · '}${one}`)}</span>`
+  const hint = html`${parts.map((one, at) => html`${at > 0 && ' · '}${one}`)}`
+  return tile({ href: `/videos/${id}`, label: title, hint, cover, n, length: measures.duration_sec })
 }
 
-/** Films that are built alike, each with the reasons. */
+/** Films that are built alike, each with the reasons. `coverOf`: the frame that stands for a film. */
 export function similarPanel(
   id: string,
   similar: readonly SimilarFilm[],
-  videos: ReadonlyMap<string, VideoDocument>,
+  coverOf: (id: string) => ShownFrame | undefined,
 ): Html | false {
   if (similar.length === 0) return false
   const items = similar.map(({ film, why }) => {
     const reasons = why.map((name) => measureOf(name).label).join(' and ')
     const told = html`alike in ${reasons} · <a href="/compare?videos=${id}&amp;videos=${film.id}"
 aria-label="Compare with ${film.title}">Compare</a>`
-    const { duration_sec: length } = film.measures
-    return html`<li>${poster(film, { image: videos.get(film.id)?.image_path, told, n: WELL_BELOW, length })}</li>`
+    return html`<li>${poster(film, { cover: coverOf(film.id), told, n: WELL_BELOW })}</li>`
   })
   return html`<section><h2>Built like it</h2><ol class="tiles">${items}</ol></section>`
 }

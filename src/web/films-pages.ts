@@ -1,15 +1,15 @@
-import { clock } from '../clean-text.ts'
 import { invalid } from '../errors.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { differencesOf } from '../library/films/comparison.ts'
 import type { FilmRow } from '../library/films/films.ts'
 import { type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
-import type { VideoDocument } from '../search/library-search.ts'
-import { type PublicFilm, readFilm } from '../views/film.ts'
+import type { ShownFrame } from '../search/library-search.ts'
+import { readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, isComparable, requireCompared } from '../views/film-list.ts'
 import { lengthOf } from '../views/rhythm.ts'
+import { ownCovers } from './entity-pages.ts'
 import { curves, filmLine, filmStrip, measured, PARTS, poster } from './film-panels.ts'
-import { counted, type Html, html, listPages, table, trusted, valueLabel } from './html.ts'
+import { counted, emptyState, type Html, html, listPages, table, trusted, valueLabel } from './html.ts'
 import { LIST_PARAMETERS } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
@@ -26,11 +26,17 @@ export function filmsRouter(deps: PageDeps): Routes {
   pages.add(router, '/films', { parameters: { ...filmParameters, ...LIST_PARAMETERS } }, async ({ query }) => {
     const { after, sort = 'shots_a_minute', order = 'desc' } = query
     const found = findFilms(await films.all(), { ...query, sort, order }, { after, limit: FILMS })
-    const ids = found.films.map(({ id }) => id)
+    const videos = await search.documents(
+      'videos',
+      found.films.map(({ id }) => id),
+    )
+    const listed = found.films.flatMap(({ id }) => videos.get(id) ?? [])
+    const own = await ownCovers(search, listed, { framesOf: ({ id }) => ({ video: [id] }), mayShare: true })
+    const coverOf = (id: string) => own.get(videos.get(id)?.image_path ?? null)
     const narrowed = filmsOf(query)
     for (const end of ['min', 'max'] as const)
       for (const { name, value } of query[end] ?? []) narrowed.append(end, `${name}:${value}`)
-    const body = filmsPage({ ...found, sort, order, narrowed, videos: await search.documents('videos', ids) })
+    const body = filmsPage({ ...found, sort, order, narrowed, coverOf })
     return { title: 'Films', current: 'films', modules: ['films.js'], body }
   })
 
@@ -48,7 +54,8 @@ export function filmsRouter(deps: PageDeps): Routes {
 }
 
 interface FilmsData extends ReturnType<typeof findFilms> {
-  videos: ReadonlyMap<string, VideoDocument>
+  /** The frame that stands for a film, and for no other. */
+  coverOf: (id: string) => ShownFrame | undefined
   sort: MeasureName
   order: 'asc' | 'desc'
   /** What else of the address narrows the list. */
@@ -56,15 +63,11 @@ interface FilmsData extends ReturnType<typeof findFilms> {
 }
 
 /** Posters by a measure. Two to six can be chosen and compared, also without script. */
-function filmsPage({ films, videos, total, without, sort, order, narrowed, next }: FilmsData): Html {
-  const unmeasured = 'No film has this measure yet.'
-  const unfit = 'No film has these. Leave out a filter or a bound.'
+function filmsPage({ films, coverOf, total, without, sort, order, narrowed, next }: FilmsData): Html {
   const following = new URLSearchParams([...narrowed, ['sort', sort], ['order', order], ['after', next ?? '']])
-  const none = html`<p class="empty">${without > 0 || narrowed.size === 0 ? unmeasured : unfit}</p>`
   const posters = films.map((film, n) => {
     const told = figureIn(film.measures, sort)
-    const image = videos.get(film.id)?.image_path
-    return html`<li>${poster(film, { image, told, n, length: film.measures.duration_sec })}<label
+    return html`<li>${poster(film, { cover: coverOf(film.id), told, n })}<label
 class="tick"><input type="checkbox" name="videos" value="${film.id}" aria-label="Choose ${film.title}"></label></li>`
   })
   return html`<form action="/compare" id="films"><header class="entity"><h1>Films</h1>
@@ -72,14 +75,22 @@ class="tick"><input type="checkbox" name="videos" value="${film.id}" aria-label=
     without > 0 && `, ${counted(without, 'film')} without this measure left out`
   }.
 ${narrowed.size > 0 && html`Only ${[...narrowed].map(tellBound).join(', ')}. <a href="/films">All films</a>`}</p>
-<div class="row tools">${sorting({ sort, order, narrowed })}
-<label class="value"><input type="checkbox" id="choosing"><span class="quiet-button">Compare</span></label></div>
-</header>
-${films.length === 0 && none}
+${
+  films.length > 0 &&
+  html`<div class="row tools">${sorting({ sort, order, narrowed })}
+<label class="value"><input type="checkbox" id="choosing"><span class="quiet-button">Compare</span></label></div>`
+}</header>
+${films.length === 0 && noFilms(without > 0, narrowed.size > 0)}
 <ul class="tiles">${posters}</ul>
 <p class="row loose acting"><output data-count>Choose two to six.</output>
 <button class="primary">Compare</button></p></form>
 ${listPages({ next: next && `/films?${following}` })}`
+}
+
+function noFilms(isUnmeasured: boolean, isNarrowed: boolean): Html {
+  if (isUnmeasured) return html`<p class="empty">No film has this measure yet.</p>`
+  if (isNarrowed) return html`<p class="empty">No film has these. Leave out a filter or a bound.</p>`
+  return emptyState('Films will be here', 'Each video stands here with its length and its pace once it is read.')
 }
 
 /** A part of the address that narrows the list, as people read it. */
@@ -122,7 +133,7 @@ function figureIn(measures: Measures, sort: MeasureName): string {
   return pace === null ? '' : `${(60 / pace).toFixed(1)}\u00a0s a shot`
 }
 
-/** `/compare`: two to six films, one above the other over their time, then what differs most first. */
+/** `/compare`: two to six films, one above the other, then what differs most first, then their curves. */
 function comparePage(films: readonly ReadFilm[], library: readonly FilmRow[]): Html {
   const all = films.map(({ film }) => film)
   const own = films.map(({ film, video }) => ({ ...video, measures: film.measures }))
@@ -132,19 +143,18 @@ function comparePage(films: readonly ReadFilm[], library: readonly FilmRow[]): H
 ${own.map(({ measures }) => html`<td>${measured(name, measures)}</td>`)}<td class="hint">${apart.toFixed(1)}</td></tr>`,
   )
   return html`<header class="entity"><h1>Films compared</h1>
-<p class="lead">Each film is as wide as the page, whatever its length. Heights are on one scale.
-<a href="/films">All films</a></p></header>
+<p class="lead">Each film is as wide as the page, whatever its length. <a href="/films">All films</a></p></header>
+${films.map(({ video, frames, build }, n) => {
+  const length = lengthOf(frames, video.duration_sec)
+  return html`<section><h2><a href="/videos/${video.id}">${video.title}</a></h2>
+${filmStrip(frames, length, n * PARTS)}${filmLine(build, frames, length)}</section>`
+})}
 <section><h2>What differs most</h2>
-${table(['Measure', ...heads, html`Apart <span class="hint">in robust deviations</span>`], rows)}</section>
-${films.map((one, n) => overTime(one, all, n * PARTS))}`
+${table(['Measure', ...heads, html`Apart <span class="hint">1 is usual</span>`], rows)}</section>
+<section><h2>Over their time, on one scale</h2>
+${films.map(({ video, frames, film }) => {
+  return html`<h3>${video.title}</h3>${curves(film, lengthOf(frames, video.duration_sec), all)}`
+})}</section>`
 }
 
 type ReadFilm = Awaited<ReturnType<typeof readFilm>>
-
-function overTime({ video, frames, build, film }: ReadFilm, all: readonly PublicFilm[], from: number): Html {
-  const length = lengthOf(frames, video.duration_sec)
-  return html`<section><h2><a href="/videos/${video.id}">${video.title}</a> <span class="hint">${clock(
-    length,
-  )}</span></h2>
-${filmStrip(frames, length, from)}${filmLine(build, frames, length)}${curves(film, length, all)}</section>`
-}

@@ -13,26 +13,21 @@ const FIRST = 6
 
 /**
  * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
- * `storyboard`: its second is always seen. `note`: in place of where it is from. `id`: of its cell. `extra`: what else
- * is in there.
+ * `time`: of a storyboard, where its second is always seen. `note`: in place of where it is from. `id`: of its cell.
+ * `extra`: what else is in there.
  */
 export function frameCard(
   frame: ShownFrame,
   n: number,
-  {
-    storyboard,
-    id,
-    note,
-    extra,
-  }: { storyboard?: boolean; id?: string; note?: string | null; extra?: Html | false } = {},
+  { time, id, note, extra }: { time?: string; id?: string; note?: string | null; extra?: Html | false } = {},
 ): Html {
-  const timed = storyboard && html` id="t-${frame.id}" data-second="${frame.t_sec}"`
+  const timed = time !== undefined && html` id="t-${frame.id}" data-second="${frame.t_sec}"`
   const cell = timed || (id !== undefined && html` id="${id}"`)
   const credit = html`<span class="credit"><span
->${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span>`
+>${frame.author ?? frame.video.title}</span><span>${time ?? clock(frame.t_sec)}</span></span>`
   return html`<li${cell}><a class="card-link ${shapeOf(frame)}" href="/frames/${frame.id}"
 id="f-${frame.id}"${loopOf(frame)}
->${thumb(frame, { n, alt: altOf(frame) }, shapeOf(frame))}${
+>${thumb(frame, { n, alt: altOf(frame, time) }, shapeOf(frame))}${
     note ? html`<span class="credit note">${note}</span>` : credit
   }</a>${extra}</li>`
 }
@@ -64,6 +59,26 @@ export function smallThumb(frame: ShownFrame, options: { n: number; alt: string 
   return thumb(frame, options, 'still')
 }
 
+interface Tile {
+  href: string
+  label: string
+  hint: Html | string
+  /** Absent: an empty place. */
+  cover: ShownFrame | undefined
+  /** Its place on the page. */
+  n: number
+  /** Of a film. */
+  length?: number | null
+}
+
+/** What a page of a film, a brand or a technique looks like in a list. */
+export function tile({ href, label, hint, cover, n, length = null }: Tile): Html {
+  const time = length !== null && html`<span class="time">${clock(length)}</span>`
+  return html`<a href="${href}"><span class="still">${cover && smallThumb(cover, { n, alt: '' })}${time}</span><span
+class="label">${label}</span></a>
+<span class="hint">${hint}</span>`
+}
+
 /** `n`: its place on the page; later ones load when they come near. */
 function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }, shape: string): Html {
   const loading = n >= EAGER ? trusted(' loading="lazy"') : n < FIRST && trusted(' fetchpriority="high"')
@@ -72,14 +87,11 @@ function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }, shape:
 decoding="async"${loading}>`
 }
 
-/** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
-export const smallPicture = (path: string): string => path.replace(/\.webp(\?.*)?$/, '-480.webp')
-
 type Captioned = Pick<ShownFrame, 'caption' | 't_sec'> & { video: { title: string } }
 
 /** Frames of a film may have one caption: the place in it tells them apart. */
-export function altOf({ caption, video, t_sec }: Captioned): string {
-  const place = `${video.title}, ${clock(t_sec)}`
+export function altOf({ caption, video, t_sec }: Captioned, time = clock(t_sec)): string {
+  const place = `${video.title}, ${time}`
   return caption === null ? place : `${caption} (${place})`
 }
 

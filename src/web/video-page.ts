@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { clock, percent } from '../clean-text.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { type SimilarFilm, similarFilms } from '../library/films/comparison.ts'
-import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
+import type { FrameDocument, ShownFrame, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
 import { deepLink } from '../video/source/source.ts'
 import { type PublicFilm, readFilm } from '../views/film.ts'
 import { requirePublicId } from '../views/parameters.ts'
 import { LANES, lengthOf } from '../views/rhythm.ts'
 import { bars } from './chart.ts'
 import { menu } from './collections/parts.ts'
+import { coversOf } from './entity-pages.ts'
 import { curves, exportList, filmLine, similarPanel, standings } from './film-panels.ts'
 import { frameCard, openGraph } from './frame-card.ts'
 import { capitalized, counted, type Html, html, safeUrl, valueLabel } from './html.ts'
@@ -39,11 +40,13 @@ export function videoRouter(deps: PageDeps): Routes {
     const similar = own ? similarFilms(own, library, { view: 'style', limit: 6 }) : []
     const ids = similar.map((near) => near.film.id)
     const [vocabulary, videos] = await Promise.all([search.techniques(), search.documents('videos', ids)])
+    const covers = await coversOf(search, videos.values())
+    const coverOf = (id: string) => covers.get(videos.get(id)?.image_path ?? null)
     const body = videoPage({
       ...film,
       vocabulary,
       similar,
-      videos,
+      coverOf,
       viewer,
       keepVideos,
       saved: query.saved !== undefined,
@@ -58,8 +61,8 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
   vocabulary: readonly TechniqueDocument[]
   /** Films that are built alike, the nearest first. */
   similar: readonly SimilarFilm[]
-  /** Of the similar films. */
-  videos: ReadonlyMap<string, VideoDocument>
+  /** The frame that stands for a similar film. */
+  coverOf: (id: string) => ShownFrame | undefined
   viewer: Viewer
   keepVideos: boolean
   saved: boolean
@@ -67,7 +70,7 @@ interface VideoData extends Awaited<ReturnType<typeof readFilm>> {
 
 /** A film as a storyboard. How it is built is folded below. */
 function videoPage(data: VideoData): Html {
-  const { video, frames, vocabulary, build, film, similar, videos, viewer } = data
+  const { video, frames, vocabulary, build, film, similar, coverOf, viewer } = data
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const file = data.keepVideos && build.isKept ? `/media/videos/${video.id}` : undefined
@@ -92,7 +95,7 @@ ${standings(film)}
 <section><h2>Take the shots along</h2>
 <ul class="row tight facts">${exportList(`/api/videos/${video.id}/timeline`)}</ul></section>
 </details>
-${similarPanel(video.id, similar, videos)}`
+${similarPanel(video.id, similar, coverOf)}`
 }
 
 function factsOf({ video, frames, build }: VideoData, source: string | null): Html {
@@ -123,12 +126,16 @@ function playButton(source: string | null, { name, file }: Player): Html {
 /** Every frame with its second. `playAt`: where the film plays from a second on. */
 function storyboard(frames: readonly FrameDocument[], playAt: (second: number) => string | null | false): Html {
   if (frames.length === 0) return html`<p class="empty">This video has no frames.</p>`
+  const seconds = frames.map(({ t_sec }) => clock(t_sec))
   const cards = frames.map((frame, n) => {
     const second = frame.t_sec
+    // Frames of one second are told apart by its tenths.
+    const isShared = seconds[n] === seconds[n - 1] || seconds[n] === seconds[n + 1]
+    const time = isShared ? `${seconds[n]}.${Math.floor((second * 10) % 10)}` : seconds[n]!
     const href = playAt(second)
-    const play =
-      href && html`<a class="play-at" href="${href}" data-play="${second}" aria-label="Play from ${clock(second)}"></a>`
-    return frameCard(frame, n, { storyboard: true, ...(play ? { extra: play } : {}) })
+    const extra =
+      href && html`<a class="play-at" href="${href}" data-play="${second}" aria-label="Play from ${time}"></a>`
+    return frameCard(frame, n, { time, extra: extra || false })
   })
   return html`<div class="wall storyboard"><ol class="sheet">${cards}</ol></div>`
 }

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { frameIdOf } from '../../src/library/ids.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { deepLink } from '../../src/video/source/source.ts'
 import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { seedFilm } from '../support/film.ts'
-import { plainPicture } from '../support/seed.ts'
+import { plainPicture, type SeedFrame } from '../support/seed.ts'
 import { useService } from '../support/service.ts'
 
 const OPERATOR = 'films@example.org'
@@ -40,7 +41,13 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
       })),
     ].entries()) {
       const shots = Array.from({ length: 6 }, (_, shot) => 1 + ((shot + n) % 4))
-      const frames = Array.from({ length: 6 }, (_, tSec) => ({ tSec: 2 * tSec + 0.5, subject: 'text-card' as const }))
+      const frames: SeedFrame[] = Array.from({ length: 6 }, (_, tSec) => ({
+        tSec: 2 * tSec + 0.5,
+        subject: 'text-card',
+      }))
+      // Two frames on one second, and one picture that is the strongest of two films.
+      if (n === 2) frames.push({ tSec: 0.9 })
+      if (n >= 5) Object.assign(frames[1]!, { phash: '0f0f0f0f0f0f0f0f', steal: 'The one picture' })
       films.push(await seedFilm(db, { ...(seed as { title: string }), shots, frames, picture: { held_share: n / 10 } }))
     }
     const kept = 'uploads/0123456789abcdef'
@@ -90,6 +97,8 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     await page.mouse.move(x + width / 2, y + height / 2)
     const marked = await line.locator('output').textContent()
     expect(marked).toMatch(/^0:0[5-9]$/)
+    const times = await page.locator('.storyboard .credit span:last-child').allTextContents()
+    expect(times.slice(0, 3)).toEqual(['0:00.5', '0:00.9', '0:02'])
     await page.locator('.storyboard li').last().hover()
     expect(await line.locator('output').textContent()).toBe('0:10')
     await page.mouse.click((await line.boundingBox())!.x + 2, (await line.boundingBox())!.y + 4)
@@ -159,6 +168,11 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
       return route.fulfill({ contentType: 'text/html', body: 'A player' })
     })
     await one.goto(`${url}/videos/${films[5]}`)
+    // What only did not load is asked for again.
+    await one.route('**/media/videos/*', (route) => route.fulfill({ status: 503 }))
+    await one.getByRole('link', { name: 'Play', exact: true }).click()
+    await one.locator('#toast').getByText('The next click tries again.').waitFor()
+    await one.unroute('**/media/videos/*')
     await one.getByRole('link', { name: 'Play', exact: true }).click()
     await one.locator('#toast').getByText('The next click plays it at Vimeo.').waitFor()
     expect(asked).toEqual([])
@@ -166,7 +180,7 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     await one.locator('#player iframe[src^="https://player.vimeo.com/video/654321?"]').waitFor()
     await one.goto(`${url}/videos/${films[6]}`)
     await one.getByRole('link', { name: 'Play', exact: true }).click()
-    await one.locator('#toast').getByText('this browser cannot play it').waitFor()
+    await one.locator('#toast').getByText('This browser cannot play the film.', { exact: true }).waitFor()
     await one.context().close()
     // The player of the source is answered here: what it asks for itself is no fault of the page.
     expect(browser.faults.splice(0).filter((fault) => !fault.startsWith('request to https'))).toEqual([])
@@ -179,6 +193,9 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     await page.locator('summary', { hasText: 'Stillest' }).waitFor()
     expect(await page.locator('.tiles .label').first().textContent()).toBe('Film 3')
     expect(await page.getByText(/60\s% still$/).count()).toBe(1)
+    const posters = await page.locator('.tiles img').evaluateAll((all) => all.map((one) => one.getAttribute('src')))
+    const shared = [films[5], films[6]].map((id) => frameIdOf(id!, 2_500))
+    expect(posters.filter((src) => shared.some((id) => src?.includes(id)))).toHaveLength(1)
     await expectAccessible(page)
     const boxes = page.getByRole('checkbox', { name: /^Choose/ })
     expect(await boxes.count()).toBe(0)

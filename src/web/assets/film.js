@@ -78,18 +78,20 @@ function playFile(file, second) {
 }
 
 /**
- * The next click tries again: where the file came from, if that has a player and this browser cannot decode the file.
+ * The next click tries again: where the file came from, if that has a player and the file is there, so that it is this
+ * browser that cannot decode it.
  * @param {HTMLVideoElement} video
  */
-function fail(video) {
-  const told = 'The file does not load, or this browser cannot play it.'
+async function fail(video) {
+  video.remove()
   const button = document.querySelector('.tools [data-play]')
   const host = button?.getAttribute('data-host')
-  video.remove()
-  if (!button || !host || Number(video.error?.code) <= MediaError.MEDIA_ERR_NETWORK) return toast(told)
+  const answer = await fetch(video.src, { method: 'HEAD' }).catch(() => undefined)
+  if (!answer?.ok) return toast('The film did not load. The next click tries again.')
+  if (!button || !host) return toast('This browser cannot play the film.')
   delete player?.dataset.file
   button.textContent = `Play at ${host}`
-  toast(`${told} The next click plays it at ${host}.`)
+  toast(`This browser cannot play the film. The next click plays it at ${host}.`)
 }
 on('click', '[data-play]', (/** @type {MouseEvent} */ event, link) => {
   if (isForAnotherTab(event)) return
