@@ -8,6 +8,7 @@ import { type Html, html } from './html.ts'
 /** The size of all drawings, which stretch with the page. */
 export const WIDE = 1000
 const HIGH = 100
+const WIDEST_BAR = 40
 
 export const fixed = (value: number): string => String(Math.round(value * 100) / 100)
 
@@ -54,8 +55,8 @@ export function dayBars(days: readonly Day[]): Html[] {
   const wide = WIDE / days.length
   return days.flatMap(({ day, value, shown }, at) => {
     if (!value) return []
-    const height = Math.max(2, (value / greatest) * HIGH)
-    return html`<rect x="${fixed((at + 0.1) * wide)}" y="${fixed(HIGH - height)}" width="${fixed(0.8 * wide)}"
+    const [bar, height] = [Math.min(0.8 * wide, WIDEST_BAR), Math.max(2, (value / greatest) * HIGH)]
+    return html`<rect x="${fixed((at + 0.5) * wide - bar / 2)}" y="${fixed(HIGH - height)}" width="${fixed(bar)}"
 height="${fixed(height)}"><title>${day}: ${shown}</title></rect>`
   })
 }

@@ -32,18 +32,3 @@ export const CreateForm = z.object({
 })
 
 export const RotateForm = z.object({ grace: oneOf(GRACES.map(([hours]) => hours)) })
-
-/** What was filled in, so that a form with an error keeps it. */
-export interface GivenKey {
-  name: string
-  scopes: readonly string[]
-  days: number
-}
-
-export function givenKey(body: Record<string, unknown>): GivenKey {
-  return {
-    name: String(body.name ?? ''),
-    scopes: toList(body.scope).map(String),
-    days: Number(body.expires ?? 0),
-  }
-}

@@ -1,15 +1,14 @@
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
-import { AppError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { markAccountDeleted, nameAccount } from '../library/accounts/accounts.ts'
 import { listGrants, revokeGrant } from '../library/accounts/grants.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Parameters } from '../parameters.ts'
 import { type Actions, field, type PersonPage } from './actions.ts'
-import { sessionCookie, type Visitor } from './guard.ts'
+import { sessionCookie } from './guard.ts'
 import { html } from './html.ts'
-import { CreateForm, givenKey, RotateForm } from './key-forms.ts'
+import { CreateForm, RotateForm } from './key-forms.ts'
 import { type KeysView, keysPage } from './keys-view.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -34,10 +33,11 @@ export function addKeyPages(actions: Actions, deps: PageDeps): void {
     return showKeys(deps, { visitor, notice, ended: query.ended })
   })
 
-  // What is wrong with this form is told beside its fields.
-  actions.action({ path: '/web/keys', who, body: z.looseObject({}) }, async ({ visitor, body }) => {
-    const { status, ...view } = await tryCreateKey(db, visitor, body)
-    return { page: await showKeys(deps, { visitor, ...view }), status }
+  actions.action({ path: '/web/keys', who, body: CreateForm }, async ({ visitor, body }) => {
+    const { name, scope: scopes, expires } = body
+    const expiresAt = expires > 0 ? new Date(Date.now() + expires * 86_400_000) : undefined
+    const made = await createKey(db, { accountId: visitor.account.id, name, scopes, expiresAt })
+    return { page: await showKeys(deps, { visitor, made }), status: 201 }
   })
 
   actions.action({ path: '/web/keys/:id/rotate', who, body: RotateForm }, async ({ visitor, body, param }) => {
@@ -65,10 +65,8 @@ export function addAccountEnd(actions: Actions, deps: PageDeps): void {
   const cookie = sessionCookie(publicUrl)
   const remove = { path: '/web/account/delete', who, body: z.object({ email: field.text }) } as const
   actions.action(remove, async ({ visitor, body, res }) => {
-    if (body.email.trim().toLowerCase() !== visitor.account.email) {
-      const error = { field: 'delete', message: 'Type your e-mail address to confirm.' }
-      return { page: await showKeys(deps, { visitor, error }), status: 400 }
-    }
+    if (body.email.trim().toLowerCase() !== visitor.account.email)
+      throw invalid('email', 'Type your e-mail address to confirm.')
     await markAccountDeleted(db, visitor.account.id)
     cookie.clear(res)
     sendPage(res, { publicUrl, page: layout(assets, { title: 'Account deleted', body: ACCOUNT_DELETED }) })
@@ -102,29 +100,4 @@ async function showKeys({ db, limits, publicUrl, config: { reads } }: PageDeps, 
   const usage = await limits.peek(budget, subject)
   const body = keysPage({ ...view, live, dead, grants, usage, publicUrl, reads, pointsOf: limits.pointsOf })
   return { title: 'API keys', current: 'keys', modules: ['keys.js'], body }
-}
-
-/** The new key, or what is wrong with the form. */
-async function tryCreateKey(
-  db: Db,
-  visitor: Visitor,
-  body: Record<string, unknown> = {},
-): Promise<Pick<KeysView, 'made' | 'given' | 'error'> & { status: number }> {
-  const given = givenKey(body)
-  const parsed = CreateForm.safeParse(body)
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!
-    return { status: 400, given, error: { field: String(issue.path[0]), message: issue.message } }
-  }
-  const { name, scope: scopes, expires } = parsed.data
-  const expiresAt = expires > 0 ? new Date(Date.now() + expires * 86_400_000) : undefined
-  try {
-    return { status: 201, made: await createKey(db, { accountId: visitor.account.id, name, scopes, expiresAt }) }
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    const field = error.details?.[0]?.path ?? 'name'
-    if (error.code === 'conflict') return { status: 409, given, error: { field, message: error.message } }
-    if (error.code === 'invalid_request') return { status: 400, given, error: { field, message: error.message } }
-    throw error
-  }
 }

@@ -7,7 +7,7 @@ import { DEAD_KEY_DAYS, isLive, type KeyRecord, MAX_KEYS } from '../library/acco
 import { clientConfigurations, curlLine, foldedTexts, textToCopy } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { capitalized, facts, formToken, type Html, html, options, table, thousands, utcTime } from './html.ts'
-import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
+import { EXPIRIES, GRACES } from './key-forms.ts'
 
 export const SCOPE_TEXT: Record<Scope, string> = {
   'saves:read': 'see your saved frames',
@@ -28,8 +28,6 @@ export interface KeysView {
   visitor: Visitor
   /** A new key: shown in this answer and never again. */
   made?: MadeKey | undefined
-  error?: FieldError | undefined
-  given?: GivenKey | undefined
   notice?: string | undefined
   /** The last ended key of the page before: the next page is shown open. */
   ended?: string | undefined
@@ -40,11 +38,6 @@ interface MadeKey {
   record: KeyRecord
   /** The key that it replaces. */
   replaced?: KeyRecord | undefined
-}
-
-interface FieldError {
-  field: string
-  message: string
 }
 
 interface KeysData extends KeysView {
@@ -152,7 +145,7 @@ function deadKeys(
   </details>`
 }
 
-function createSection({ live, visitor, given, error }: KeysData): Html {
+function createSection({ live, visitor }: KeysData): Html {
   const full = live.length >= MAX_KEYS
   return html`<section class="card" aria-labelledby="create-heading">
   <h2 id="create-heading">Create a key</h2>
@@ -161,35 +154,29 @@ function createSection({ live, visitor, given, error }: KeysData): Html {
     ${formToken(visitor)}
     <div class="field">
       <label for="name">Name</label>
-      <input id="name" name="name" required maxlength="80" autocomplete="off" placeholder="Claude on my laptop"
-        value="${given?.name}"${invalidBy(error, 'name')}>
-      ${errorText(error, 'name')}
+      <input id="name" name="name" required maxlength="80" autocomplete="off" placeholder="Claude on my laptop">
     </div>
-    <fieldset${invalidBy(error, 'scope', 'scopes')}>
+    <fieldset>
       <legend>What it may do</legend>
-      ${scopeBoxes(MEMBER_SCOPES, given?.scopes ?? MEMBER_SCOPES)}
-      ${visitor.account.role === 'operator' && operatorScopes(given)}
-      ${errorText(error, 'scope', 'scopes')}
+      ${scopeBoxes(MEMBER_SCOPES, true)}
+      ${
+        visitor.account.role === 'operator' &&
+        html`<p class="hint" id="operator-scopes">For operators</p>${scopeBoxes(OPERATOR_SCOPES, false)}`
+      }
     </fieldset>
     <div class="field">
       <label for="expires">Expires</label>
-      <select id="expires" name="expires"${invalidBy(error, 'expires')}>${options(EXPIRIES, given?.days ?? 0)}</select>
-      ${errorText(error, 'expires')}
+      <select id="expires" name="expires">${options(EXPIRIES, 0)}</select>
     </div>
     <button class="primary">Create key</button>
   </form>
 </section>`
 }
 
-function operatorScopes(given: GivenKey | undefined): Html {
-  return html`<p class="hint" id="operator-scopes">For operators</p>
-      ${scopeBoxes(OPERATOR_SCOPES, given?.scopes ?? [])}`
-}
-
-function scopeBoxes(scopes: readonly Scope[], checked: readonly string[]): Html {
+function scopeBoxes(scopes: readonly Scope[], isChecked: boolean): Html {
   return html`<div class="boxes">${scopes.map(
     (scope) => html`<label class="box">
-        <input type="checkbox" name="scope" value="${scope}"${checked.includes(scope) && html` checked`}>
+        <input type="checkbox" name="scope" value="${scope}"${isChecked && html` checked`}>
         <span>${capitalized(SCOPE_TEXT[scope])}</span>
       </label>`,
   )}</div>`
@@ -217,7 +204,7 @@ function meter({ limit, remaining }: Usage): Html {
     aria-label="Points used this minute"></meter> ${thousands(used)} of ${thousands(limit)} points</p>`
 }
 
-function accountSection({ visitor, error }: KeysData): Html {
+function accountSection({ visitor }: KeysData): Html {
   const { email, name, role, plan } = visitor.account
   return html`<section aria-labelledby="account-heading">
   <h2 id="account-heading">Account</h2>
@@ -234,33 +221,18 @@ function accountSection({ visitor, error }: KeysData): Html {
       <button>Sign out everywhere</button>
     </form>
   </div>
-  <details${error?.field === 'delete' && html` open`}><summary>Delete my account</summary>
+  <details><summary>Delete my account</summary>
     <form method="post" action="/web/account/delete" class="danger-zone">
       ${formToken(visitor)}
       <p>Your keys stop working. Your saves, boards and share links are deleted. This cannot be undone.</p>
       <div class="field">
         <label for="delete-email">Type <strong>${email}</strong> to confirm</label>
-        <input id="delete-email" name="email" type="email" required autocomplete="off"${invalidBy(error, 'delete')}>
-        ${errorText(error, 'delete')}
+        <input id="delete-email" name="email" type="email" required autocomplete="off">
       </div>
       <button class="danger">Delete my account</button>
     </form>
   </details>
 </section>`
-}
-
-function invalidBy(error: FieldError | undefined, ...fields: string[]): Html | false {
-  const field = fieldOf(error, fields)
-  return field !== undefined && html` aria-invalid="true" aria-describedby="error-${field}"`
-}
-
-function errorText(error: FieldError | undefined, ...fields: string[]): Html | false {
-  const field = fieldOf(error, fields)
-  return field !== undefined && html`<p class="error" id="error-${field}" role="alert">${error?.message}</p>`
-}
-
-function fieldOf(error: FieldError | undefined, fields: readonly string[]): string | undefined {
-  return error && fields.includes(error.field) ? error.field : undefined
 }
 
 const SOON_MS = 7 * 86_400_000

@@ -201,7 +201,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await goto('/operator/review')
     const first = await page.locator('figure a').getAttribute('href')
     await page.getByText('A model proposed Slow pour').waitFor()
-    await page.getByText(/^1 of \d+: /).waitFor()
+    await page.getByText(/^1 of \d+: a value outside/).waitFor()
+    // Where a face sits is a grid of three by three, each with its name.
+    const cells = page.getByRole('group', { name: /^Face/ }).getByRole('radio')
+    const boxes = await cells.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()))
+    expect([boxes.length, new Set(boxes.slice(0, 9).map(({ x }) => x)).size]).toEqual([10, 3])
+    expect(await cells.nth(5).getAttribute('value')).toBe('middle-right')
+    await page.getByRole('radio', { name: 'Middle right' }).waitFor()
     await expectAccessible(page)
     // The first row is the subject: 3 is product; Enter accepts what is shown for the rest.
     await page.keyboard.press('3')

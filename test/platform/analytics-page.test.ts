@@ -46,30 +46,39 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
   }
 
   test('without script every chart is a picture with a name, beside a table with the same figures', async () => {
-    const page = await openPage({ javaScriptEnabled: false })
-    for (const figure of ['Searches', 'Cost', 'Failed', 'Boards', 'Pins', 'Saves']) {
+    const from = new Date(Date.now() - 60 * 86_400_000).toISOString().slice(0, 10)
+    const page = await openPage({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } }, `?from=${from}`)
+    await page
+      .getByText(/: [\d,]+ saves and [\d,]+ pins\. [\d,]+ of 300 searches had no good result\. \d+ videos failed/)
+      .waitFor()
+    const tops = await page
+      .locator('.totals div')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top))
+    expect([tops.length, new Set(tops).size]).toEqual([4, 1])
+    for (const figure of ['Searches', 'People', 'Videos', 'Saves']) {
       await page.locator('.totals').getByRole('link', { name: figure, exact: true }).click()
       const chart = page.getByRole('img', { name: new RegExp(`^${figure} by day, \\w+ \\d+, \\d{4} to `) })
       await chart.waitFor()
       await page.getByText('The days as a table').click()
       const table = page.getByRole('table', { name: `${figure} by day` })
       expect(await table.getByRole('columnheader').allTextContents()).toEqual(['Day', figure])
-      // The axis has every day of the range, also those with nothing.
+      // The axis has every day from the first with a figure on, also those with nothing.
       const days = await table.getByRole('row').locator('th[scope="row"]').allTextContents()
       expect(await page.locator('.plot .axis').last().locator('span').allTextContents()).toEqual([days[0], days.at(-1)])
       const figures = await table.locator('tbody td').allTextContents()
+      expect([figure, days.length < 60, figures[0] !== '0']).toEqual([figure, true, true])
       const bars = await chart.locator('title').allTextContents()
-      expect(bars.map((bar) => bar.split(': ')[1])).toEqual(figures.filter((one) => !/^\$?0?$/.test(one)))
+      expect(bars.map((bar) => bar.split(': ')[1])).toEqual(figures.filter((one) => !/^0?$/.test(one)))
     }
     const names = await page.getByRole('heading', { level: 2 }).allTextContents()
     expect(names).toEqual([
       'Searches without a good result',
-      'Failures',
+      'Videos that failed',
       'Top frames',
       'Brands',
       'Techniques',
       'Subjects',
-      'Time per stage',
+      'How long a video takes',
       'Cost of the model',
     ])
     expect(await page.getByText('No longer here').count()).toBe(1)
@@ -85,8 +94,10 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
       'No search ended without a good result',
       'No video failed',
       'No model was called',
+      'Saves: nothing in these days',
     ])
       expect(await page.getByText(text).count(), text).toBe(1)
+    expect(await page.locator('.plot').count()).toBe(0)
     await expectAccessible(page)
     await page.context().close()
   })

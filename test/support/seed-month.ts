@@ -25,7 +25,8 @@ export async function seedMonth(db: Db): Promise<void> {
     else add('video.ready', video.video_id, { ...video, stages: [{ stage: 'fetching', seconds: 5 + days }] })
     add('model.called', video.video_id, { model: 'vision-small', cost_usd: 0.001 * (1 + (days % 5)) })
     const term = { kind: 'unanswered', term: 'clay stop motion', count: 1 + (days % 4) }
-    add('searches.counted', 'search', { askers: [], terms: [term] })
+    const askers = [{ asker: 'page', searches: 10, unanswered: term.count }]
+    add('searches.counted', 'search', { askers, terms: [term] })
   }
   await db.$client.query(
     `insert into events (type, subject, account_id, data, time)

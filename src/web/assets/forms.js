@@ -50,7 +50,7 @@ function refuse(form, submitter, error) {
   addWays(tellFault(form, field, text), ways)
 }
 
-/** An answer that is a page: a question, a new key, the form with its fault. @param {Response} response */
+/** An answer that is a page: a question, a new key, what could not be done. @param {Response} response */
 async function show(response) {
   const isFault = !response.ok
   const page = isFault ? new DOMParser().parseFromString(await response.text(), 'text/html') : await readPage(response)
@@ -64,7 +64,7 @@ async function show(response) {
   }
   // At once: nothing moves under a pointer while scripts are loaded.
   scrollTo(0, 0)
-  focusOn(document.querySelector('main [aria-invalid="true"], main .made, main h1'))
+  focusOn(document.querySelector('main .made, main h1'))
   for (const script of page.scripts) if (script.type === 'module') await import(script.src)
   document.dispatchEvent(new Event('shown'))
 }

@@ -8,12 +8,8 @@ function enhance() {
     time.textContent = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   }
 
-  const made = byId('made')
-  /** @type {HTMLElement | null} */
-  const invalid = document.querySelector('[aria-invalid="true"]')
   if (location.pathname !== '/keys' || location.search) history.replaceState(null, '', '/keys')
-  if (made) made.focus()
-  else invalid?.focus()
+  byId('made')?.focus()
 }
 enhance()
 // A form has put another page in place.

@@ -7,7 +7,6 @@ const list = /** @type {HTMLElement} */ (byId('uploads'))
 const title = /** @type {HTMLInputElement | null} */ (byId('title'))
 const MAX = Number(form.dataset.max)
 
-form.querySelector('button')?.setAttribute('hidden', '')
 input.multiple = true
 input.required = false
 input.addEventListener('change', () => {

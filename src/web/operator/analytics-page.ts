@@ -72,7 +72,6 @@ function daysOf(db: Db, range: Range): Promise<Days> {
     saves: FIGURES.saves.read(db, 'day', ranged),
     activity: FIGURES.activity.read(db, 'day', ranged),
     videos: FIGURES.videos.read(db, 'day', ranged),
-    model: FIGURES.model.read(db, 'day', ranged),
     searches: FIGURES.searches.read(db, 'day', ranged),
   })
 }

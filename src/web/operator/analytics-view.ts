@@ -3,12 +3,12 @@ import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
 import { menu } from '../collections/parts.ts'
-import { altOf, smallThumb } from '../frame-card.ts'
+import { tile } from '../frame-card.ts'
 import { capitalized, counted, dayText, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
 import { ago, dollars, operatorHead } from './parts.ts'
 
 /** Figures by day. */
-export type Days = Record<'saves' | 'activity' | 'videos' | 'model' | 'searches', FigureRow[]>
+export type Days = Record<'saves' | 'activity' | 'videos' | 'searches', FigureRow[]>
 
 export interface AnalyticsFigures extends Days, Record<'failures' | 'stages' | 'models' | 'terms', FigureRow[]> {
   from: string
@@ -36,22 +36,22 @@ export function analyticsView(figures: AnalyticsFigures): Html {
   const inOrder = stages.toSorted((a, b) => STAGES.indexOf(a.key ?? '') - STAGES.indexOf(b.key ?? ''))
   return html`${operatorHead('analytics', 'Analytics', rangeMenu(figures))}
 <div id="analytics">
-<p>${answer(figures)}</p>
+<p>${periodOf(figures)}: ${answer(figures)}</p>
 ${totals(figures)}
 ${chartSection(figures)}
 <div class="columns">
 ${panel('Searches without a good result', terms.map(termBar), 'No search ended without a good result.')}
-${panel('Failures', failures.map(failureBar), 'No video failed in these days.')}
+${panel('Videos that failed', failures.map(failureBar), 'No video failed in these days.')}
 </div>
 ${topFrames(figures)}
 <div class="columns">
 ${panel('Brands', top.brand.map(usesBar('author', (key) => key)), nothing)}
 ${panel('Techniques', top.technique.map(usesBar('technique', techniqueOf)), nothing)}
 ${panel('Subjects', top.subject.map(usesBar('subject', valueLabel)), nothing)}
-${panel('Time per stage', inOrder.map(stageBar), 'No video ended in these days.')}
+${panel('How long a video takes', inOrder.map(stageBar), 'No video ended in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
-<p class="hint">Days are in UTC. Percentages compare with as many days before. ${
+<p class="hint">Days are in UTC. “Before” is as many days before these. ${
     countedThrough === null
       ? 'Nothing is counted yet.'
       : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
@@ -62,7 +62,7 @@ ${panel('Cost of the model', models.map(modelBar), 'No model was called in these
 const STAGES = ['fetching', 'extracting', 'annotating']
 
 function panel(heading: string, rows: readonly Bar[], none: string): Html {
-  const body = rows.length === 0 ? html`<p class="empty">${none}</p>` : bars(rows)
+  const body = rows.length === 0 ? html`<p class="hint">${none}</p>` : bars(rows)
   return html`<section><h2>${heading}</h2>${body}</section>`
 }
 
@@ -78,7 +78,10 @@ const usesBar =
     value: Number(saves) + Number(pins),
   })
 
-const usesText = (saves: unknown, pins: unknown) => `${counted(Number(saves), 'save')}, ${counted(Number(pins), 'pin')}`
+function usesText(saves: unknown, pins: unknown): string {
+  const [all, pinned] = [Number(saves), Number(pins)]
+  return [all > 0 && counted(all, 'save'), pinned > 0 && counted(pinned, 'pin')].filter(Boolean).join(', ')
+}
 
 /** Words that may tell of a person are not kept. */
 function termBar({ key, unanswered, weak }: FigureRow): Bar {
@@ -86,7 +89,8 @@ function termBar({ key, unanswered, weak }: FigureRow): Bar {
     key === null
       ? html`<span class="hint">words that are not kept</span>`
       : html`<a href="/?q=${encodeURIComponent(key)}">${key}</a>`
-  return { label, told: `${unanswered} empty, ${weak} weak`, value: Number(unanswered) + Number(weak) }
+  const found = [Number(unanswered) > 0 && `nothing ${unanswered}×`, Number(weak) > 0 && `little ${weak}×`]
+  return { label, told: `found ${found.filter(Boolean).join(', ')}`, value: Number(unanswered) + Number(weak) }
 }
 
 const stageBar = ({ key, seconds_mean: mean }: FigureRow): Bar => {
@@ -105,16 +109,21 @@ const modelBar = ({ key, cost_usd, calls }: FigureRow): Bar => ({
   value: Number(cost_usd ?? 0),
 })
 
-/** What happened, in one sentence. */
+/** What happened, in a few sentences. */
 function answer(figures: AnalyticsFigures): string {
-  const of = (name: ChartName) => totalOf(SERIES[name], figures)
-  const also = (count: number, what: string) => (count > 0 ? `, ${thousands(count)} ${what}` : '')
-  const parts = [
-    `${counted(of('saves'), 'save')} and ${counted(of('pins'), 'pin')}`,
-    `${counted(of('searches'), 'search', 'searches')}${also(of('empty'), 'without a result')}`,
-    `${counted(of('ready'), 'video')} ready${also(of('failed'), 'failed')}`,
-  ]
-  return `${periodOf(figures)}: ${parts.join('; ')}.`
+  const of = (column: string, group: keyof Days) => totalOf({ of: group, column }, figures)
+  const [saves, pins, failed] = [of('saves', 'saves'), of('pins', 'saves'), of('failed', 'videos')]
+  const kept = saves + pins > 0 ? `${counted(saves, 'save')} and ${counted(pins, 'pin')}` : 'nobody saved or pinned'
+  const looked = searched(of('searches', 'searches'), of('unanswered', 'searches') + of('weak', 'searches'))
+  return `${kept}. ${looked}.${failed > 0 ? ` ${counted(failed, 'video')} failed.` : ''}`
+}
+
+/** `poor`: those without a good result. They are told of days too whose searches were not all counted. */
+function searched(searches: number, poor: number): string {
+  if (searches === 0 && poor === 0) return 'Nobody searched'
+  const all = counted(Math.max(searches, poor), 'search', 'searches')
+  if (poor === 0) return `None of ${all} was without a good result`
+  return `${searches < poor ? all : `${thousands(poor)} of ${all}`} had no good result`
 }
 
 const daysFrom = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
@@ -142,32 +151,21 @@ required></label> <label>To <input type="date" name="to" value="${to}" required>
 }
 
 interface Series {
-  label: string
   of: keyof Days
   column: string
   /** Of several days: the most of one, not the sum. */
   isMost?: true
-  /** Dollars. */
-  isMoney?: true
 }
 
-/** The figures by day. Each has a tile, which shows its days in the chart. */
+/** The figures by day. Each is a number, which shows its days in the chart. */
 const SERIES = {
   saves: { label: 'Saves', of: 'saves', column: 'saves' },
-  pins: { label: 'Pins', of: 'saves', column: 'pins' },
-  people: { label: 'People', of: 'activity', column: 'active_accounts', isMost: true },
-  boards: { label: 'Boards', of: 'activity', column: 'boards_created' },
-  ready: { label: 'Videos', of: 'videos', column: 'ready' },
-  failed: { label: 'Failed', of: 'videos', column: 'failed' },
   searches: { label: 'Searches', of: 'searches', column: 'searches' },
-  empty: { label: 'No result', of: 'searches', column: 'unanswered' },
-  weak: { label: 'Weak result', of: 'searches', column: 'weak' },
-  cost: { label: 'Cost', of: 'model', column: 'cost_usd', isMoney: true },
-} as const satisfies Record<string, Series>
+  people: { label: 'People', of: 'activity', column: 'active_accounts', isMost: true },
+  videos: { label: 'Videos', of: 'videos', column: 'ready' },
+} as const satisfies Record<string, Series & { label: string }>
 export type ChartName = keyof typeof SERIES
 export const CHARTS = Object.keys(SERIES) as [ChartName, ...ChartName[]]
-
-const showOf = ({ isMoney }: Series) => (isMoney ? dollars : thousands)
 
 function totalOf({ of, column, isMost }: Series, days: Days): number {
   const values = days[of].map((row) => Number(row[column] ?? 0))
@@ -178,53 +176,60 @@ function totals(figures: AnalyticsFigures): Html {
   const { from, to, before, chart } = figures
   const tiles = CHARTS.map((name) => {
     const series: Series = SERIES[name]
-    const now = totalOf(series, figures)
+    const [now, then] = [totalOf(series, figures), totalOf(series, before)]
     const here = name === chart && trusted(' aria-current="true"')
-    const more = series.isMost && ' a day'
+    const told = `${series.isMost ? 'the most a day, ' : ''}${change(now, then)}${thousands(then)} before`
     return html`<div><dt><a href="/operator/analytics?from=${from}&to=${to}&chart=${name}#chart"${here}>${
-      series.label
-    }</a>${more}</dt>
-<dd>${showOf(series)(now)} <span class="hint">${change(now, totalOf(series, before))}</span></dd></div>`
+      SERIES[name].label
+    }</a></dt>
+<dd>${thousands(now)} <span class="hint">${told}</span></dd></div>`
   })
   return html`<dl class="totals">${tiles}</dl>`
 }
 
-/** In words of a tile: `+12 %`. Nothing to compare with is no change. */
+/** In words of a number: `+12 %, `. Nothing to compare with is no change. */
 function change(now: number, before: number): string {
-  if (before === 0) return ''
+  if (before === 0 || now === before) return ''
   const percent = Math.round((100 * (now - before)) / before)
-  if (percent === 0) return '±0\u00a0%'
-  return `${percent > 0 ? '+' : '−'}${thousands(Math.abs(percent))}\u00a0%`
+  return `${percent > 0 ? '+' : '−'}${thousands(Math.abs(percent))}\u00a0%, `
 }
 
-/** Every day of the range as a bar, and as a row of a table. */
+/** The fewest days of a chart, where the range has them. */
+const LEAST_DAYS = 7
+
+/** The days of the range, from the first with a figure on, as bars and as rows of a table. */
 function chartSection(figures: AnalyticsFigures): Html {
-  const { from, to } = figures
-  const series: Series = SERIES[figures.chart]
-  const show = showOf(series)
-  const days = figures[series.of].map(({ key, [series.column]: figure }) => {
+  const { label, of, column } = SERIES[figures.chart]
+  const all = figures[of].map(({ key, [column]: figure }) => {
     const value = figure == null ? null : Number(figure)
-    return { day: key === null ? '' : dayText(key), value, shown: value === null ? '' : show(value) }
+    return { day: key === null ? '' : dayText(key), value, shown: value === null ? '' : thousands(value) }
   })
-  const top = show(Math.max(0, ...days.map(({ value }) => value ?? 0)))
-  const title = `${series.label} by day`
-  const told = `${title}, ${dayText(from)} to ${dayText(to)}`
-  const given = { label: title, unit: '', top, ends: [dayText(from), dayText(to)], told } as const
+  const first = all.findIndex(({ value }) => value)
+  if (first < 0)
+    return html`<section id="chart"><p class="empty">${label}: ${
+      all.some(({ value }) => value === null) ? 'not counted' : 'nothing'
+    } in these days.</p></section>`
+  const days = all.slice(Math.max(0, Math.min(first, all.length - LEAST_DAYS)))
+  const top = thousands(Math.max(...days.map(({ value }) => value ?? 0)))
+  const title = `${label} by day`
+  const ends = [days[0]!.day, days.at(-1)!.day] as const
+  const given = { label: title, unit: '', top, ends, told: `${title}, ${ends.join(' to ')}` } as const
   const rows = days.map(({ day, shown }) => html`<tr><th scope="row">${day}</th><td>${shown}</td></tr>`)
   return html`<section id="chart">${plot(given, dayBars(days))}
-<details><summary>The days as a table</summary>${table(['Day', series.label], rows, title)}</details></section>`
+<details><summary>The days as a table</summary>${table(['Day', label], rows, title)}</details></section>`
 }
 
 function topFrames({ top, frames }: AnalyticsFigures): Html {
   const cards = top.frame.map(({ key, saves, pins }, n) => {
     const frame = frames.get(key ?? '')
-    const told = html`<span class="hint">${usesText(saves, pins)}</span>`
-    if (!frame) return html`<li><span class="still"></span><span class="label">No longer here</span>${told}</li>`
-    return html`<li><a href="/frames/${frame.id}">${smallThumb(frame, { n: n + 6, alt: altOf(frame) })}<span
-class="label">${frame.author ?? frame.video.title}</span></a>${told}</li>`
+    const hint = usesText(saves, pins)
+    if (!frame) return html`<li><span class="still"></span><span class="label">No longer here</span>${hint}</li>`
+    const label = frame.author ?? frame.video.title
+    return html`<li>${tile({ href: `/frames/${frame.id}`, label, hint, cover: frame, n: n + 6 })}</li>`
   })
-  const none = html`<p class="empty">Nobody saved or pinned a frame then.</p>`
-  const body = cards.length === 0 ? none : html`<ol class="tiles">${cards}</ol>`
+  const none = html`<p class="hint">Nobody saved or pinned a frame then.</p>`
   const isRanked = new Set(top.frame.map(({ saves, pins }) => Number(saves) + Number(pins))).size > 1
-  return html`<section><h2>${isRanked ? 'Top frames' : 'Frames in use'}</h2>${body}</section>`
+  return html`<section><h2>${isRanked ? 'Top frames' : 'Frames in use'}</h2>${
+    cards.length === 0 ? none : html`<ol class="tiles">${cards}</ol>`
+  }</section>`
 }

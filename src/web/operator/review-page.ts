@@ -200,7 +200,7 @@ function reviewForm(data: ReviewData): Html {
   const isMissing = (name: Annotated) => Number(storedValue(row, name).value === null)
   const names = CHOSEN.filter(isListed).toSorted((one, other) => isMissing(other) - isMissing(one))
   return html`${back && undoForm(visitor, back, data.here)}
-${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total}: ${whyOf(turn.place)}</p>`}
+${turn && html`<p class="hint">${turn.done + turn.n} of ${turn.done + turn.total}: ${whyOf(turn)}</p>`}
 <div class="review">
 <figure><a href="/frames/${row.id}"><img src="${image}" alt="${row.caption ?? at}" width="${row.width}"
 height="${row.height}"></a><figcaption class="hint">${at}</figcaption></figure>
@@ -215,10 +215,20 @@ ${!texts && html`<a class="quiet-button" href="/operator/review/${row.id}" data-
 </form></div>`
 }
 
-function whyOf({ rank, confidence }: ReviewPlace): string {
+/** Why it is this frame's turn, with the names of its values. */
+function whyOf({ row, place: { rank, confidence } }: Pick<ReviewFrame, 'row' | 'place'>): string {
   if (rank === 0) return 'a value outside the lists or the vocabulary'
-  return confidence === 0 ? 'a value is missing' : `least certain value: ${percent(confidence)}`
+  const least = REVIEWED.map((name) => ({ name, ...storedValue(row, name) })).filter(
+    ({ provenance }) => provenance?.source !== 'person' && (provenance?.confidence ?? 0) === confidence,
+  )
+  // Often no technique is right.
+  const missing = least.filter(({ name, value }) => value === null && name !== 'technique')
+  if (missing.length > 0) return `${labelsOf(missing)} ${missing.length === 1 ? 'is' : 'are'} missing`
+  return `least certain: ${labelsOf(least.filter(({ value }) => value !== null))}, ${percent(confidence)}`
 }
+
+const labelsOf = (values: readonly { name: Annotated }[]) =>
+  values.map(({ name }) => ATTRIBUTES[name].label).join(' and ')
 
 function undoForm(visitor: Visitor, { frame, attributes }: { frame: string; attributes: string }, here: string): Html {
   return html`<form class="notice done" method="post" action="/web/review/${frame}/undo" data-undo role="status">
@@ -237,17 +247,23 @@ function origin(row: FrameRow, name: Annotated): Html | false {
   return html`<span class="hint">${SAID[provenance.source]}${sure}${why}</span>`
 }
 
-function choices({ row, texts }: ReviewData, name: Annotated, values: readonly string[]): Html {
+/** Chips to choose one of. Where a face sits is chosen on a picture of the frame: its cells, then none of them. */
+function choices({ row, texts }: ReviewData, name: Annotated, all: readonly string[]): Html {
   const { value, provenance } = storedValue(row, name)
   const locked = provenance?.source === 'person' && !texts
+  const isPlace = name === 'zone'
+  const values = isPlace ? [...all.filter((one) => one !== 'none'), 'none'] : all
+  const chips = values.map((one, n) => {
+    const label =
+      isPlace && one !== 'none' ? html`<span class="visually-hidden">${valueLabel(one)}</span>` : valueLabel(one)
+    return html`<label class="value"${isPlace && html` title="${valueLabel(one)}"`}><input type="radio" name="${name}"
+value="${one}"${one === value && trusted(' checked')}><span class="choice">${
+      n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`
+    } ${label}</span></label>`
+  })
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
 <legend>${ATTRIBUTES[name].label} ${origin(row, name)}</legend>${was(row, name, texts)}
-<div class="row tight">${values.map(
-    (one, n) =>
-      html`<label class="value"><input type="radio" name="${name}" value="${one}"${
-        one === value && trusted(' checked')
-      }><span class="choice">${n < 10 && html`<kbd>${(n + 1) % 10}</kbd>`} ${valueLabel(one)}</span></label>`,
-  )}</div></fieldset>`
+<div class="row tight${isPlace && ' place'}">${chips}</div></fieldset>`
 }
 
 /** The value that the form began with: only what a person changed is theirs. */

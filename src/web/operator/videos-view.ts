@@ -118,14 +118,15 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
   <label for="addresses">Video links, one per line</label>
   <textarea id="addresses" name="addresses" rows="3" required spellcheck="false"
     placeholder="https://www.youtube.com/watch?v=…"></textarea>
-  <button class="primary">Check</button> <span class="hint">You see what is new before anything is queued.</span>
+  <div class="row"><button class="primary">Check</button>
+  <span class="hint">You see what is new before anything is queued.</span></div>
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
   data-max="${maxUploadBytes}">${formToken(visitor)}
+  <label for="file">Video files, at most ${megabytes(maxUploadBytes)} each</label>
+  <div class="dropzone row loose"><input id="file" name="file" type="file" accept="video/*,.mkv" required>
+  <span class="hint">or drop them here</span></div>
   <details><summary>Add title, brand, platform and date</summary>${detailFields({})}</details>
-  <label class="dropzone" for="file">Drop video files here, or choose them
-    <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
-    <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
   <button>Upload</button>
   <ul id="uploads" class="uploads"></ul>
 </form>
