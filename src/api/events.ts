@@ -146,7 +146,7 @@ async function requireKnown(db: Db, cursor: Cursor, name: string): Promise<void>
   )
 }
 
-const consumerName = z.string().min(1).max(100)
+const consumerName = z.string().min(1).max(200)
 
 const Consumer = z
   .strictObject({

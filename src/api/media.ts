@@ -2,12 +2,13 @@ import { basename } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
+import { videos } from '../db/schema/videos.ts'
 import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { isAny, isNoneMatchMet } from '../http/response-body.ts'
-import { findVideo } from '../library/videos/videos.ts'
 import { toImageKey } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
+import { and, eq, isNotNull } from '../sql/orm.ts'
 import type { App } from './app.ts'
 
 export const mediaEndpoints = [
@@ -70,12 +71,13 @@ export const mediaEndpoints = [
 
 /** The file of a public video, where files are kept to be played. */
 async function requireVideoFile({ config, db, store }: App, id: string) {
-  const video = config.keepVideos ? await findVideo(db, id) : undefined
-  const key = video?.firstReadyAt ? video.uploadKey : null
-  const found = key === null ? undefined : await store.stat(key)
-  if (key === null || !found) throw notFound('video file')
+  const isPublic = and(eq(videos.id, id), isNotNull(videos.firstReadyAt))
+  const found = config.keepVideos ? await db.select({ key: videos.uploadKey }).from(videos).where(isPublic) : []
+  const key = found[0]?.key ?? null
+  const file = key === null ? undefined : await store.stat(key)
+  if (key === null || !file) throw notFound('video file')
   const headers = { 'Cache-Control': 'public, max-age=300' }
-  return { key, etag: `"${basename(key)}"`, size: found.bytes, type: toType(await readHead(store, key)), headers }
+  return { key, etag: `"${basename(key)}"`, size: file.bytes, type: toType(await readHead(store, key)), headers }
 }
 
 async function readHead(store: MediaStore, key: string): Promise<Buffer> {

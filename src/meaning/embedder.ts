@@ -22,7 +22,7 @@ export class TextRefused extends AppError {
   }
 }
 
-/** @throws EmbedderUnavailable for what is no list of vectors of this length */
+/** @throws EmbedderUnavailable for what is no list of vectors of this length, TextRefused for one without direction */
 export function checkVectors(given: unknown, { texts, dimensions }: { texts: number; dimensions: number }) {
   if (!Array.isArray(given) || given.length !== texts)
     throw new EmbedderUnavailable(`The text model answered ${texts} texts with another number of vectors.`)
@@ -36,7 +36,7 @@ export function checkVectors(given: unknown, { texts, dimensions }: { texts: num
     const vector = Float32Array.from(numbers as number[])
     const isDirection = vector.every(Number.isFinite) && vector.some((one) => one !== 0)
     if (!isDirection || !numbers.every(Number.isFinite))
-      throw new EmbedderUnavailable('The text model sends vectors without a direction.')
+      throw new TextRefused('The text model sends vectors without a direction.')
     return vector
   })
 }

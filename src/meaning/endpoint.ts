@@ -30,7 +30,8 @@ export function openTextEndpoint(
         { ...over, maxBytes: MAX_BYTES },
       ).catch((error: unknown) => {
         signal.throwIfAborted()
-        const isRefusal = error instanceof HttpFailure && [400, 413, 422].includes(error.status)
+        // Local servers answer 500 to a text that is too long for them, and to one whose vector has no number.
+        const isRefusal = error instanceof HttpFailure && [400, 413, 422, 500].includes(error.status)
         const told = describe(error, baseUrl)
         throw isRefusal ? new TextRefused(told, error) : new EmbedderUnavailable(told, { cause: error })
       })

@@ -32,6 +32,8 @@ export interface S3StoreOptions {
 const PART_BYTES = 8 * 1024 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 const IDLE_TIMEOUT_MS = 60_000
+/** Of films at once: more than one address may have connections. */
+const MOST_READERS = 1_000
 /** The most keys that one delete request may name. */
 const DELETE_BATCH = 1000
 
@@ -40,7 +42,7 @@ export function openS3Store(options: S3StoreOptions): MediaStore {
   const { bucket } = options
   const client = openClient(options)
   // A reader of a film holds a socket as long as it takes. Images and uploads have sockets of their own.
-  const streaming = openClient(options)
+  const streaming = openClient(options, { maxSockets: MOST_READERS })
   const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
 
   async function read(from: S3Client, key: string, part?: { start: number; end: number }) {
@@ -87,7 +89,10 @@ export function openS3Store(options: S3StoreOptions): MediaStore {
   }
 }
 
-function openClient({ endpoint, region, accessKey, secretKey, idleTimeoutMs }: S3StoreOptions): S3Client {
+function openClient(
+  { endpoint, region, accessKey, secretKey, idleTimeoutMs }: S3StoreOptions,
+  agent: { maxSockets?: number } = {},
+): S3Client {
   const client = new S3Client({
     endpoint,
     region,
@@ -97,7 +102,10 @@ function openClient({ endpoint, region, accessKey, secretKey, idleTimeoutMs }: S
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: idleTimeoutMs ?? IDLE_TIMEOUT_MS },
+    requestHandler: {
+      ...{ connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: idleTimeoutMs ?? IDLE_TIMEOUT_MS },
+      ...{ httpAgent: agent, httpsAgent: agent },
+    },
   })
   const failing = (error: unknown) => {
     throw asOutage(error)

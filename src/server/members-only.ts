@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express'
 import onHeaders from 'on-headers'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import type { Authentication } from '../http/authenticate.ts'
+import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import type { Operation } from '../http/endpoint.ts'
 import { type Charging, chargeOnce } from '../http/rate-limit/rate-limits.ts'
@@ -143,8 +143,12 @@ export function membersOnly({
       if (signed === false)
         throw new AppError('forbidden', 'This picture’s address has ended. Ask for the frame again, or send a key.')
     }
-    if (await authentication.identify(req, res)) return next()
-    if (await visitorOf(db, cookie, req)) return next()
+    const reader = (await authentication.identify(req, res)) ?? (await visitorOf(db, cookie, req))
+    if (reader) {
+      // Pictures count at the address.
+      if (!path.startsWith('/media/')) contextOf(req).payer = payerOf(reader)
+      return next()
+    }
     const isPage = req.method === 'GET' && !path.startsWith('/api/') && req.accepts(['json', 'html']) === 'html'
     if (!isPage) throw new AppError('unauthenticated', 'This library is for its members. Send a key, or sign in.')
     await chargeOnce(limits, { req, res })

@@ -34,7 +34,7 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
       const { vectors, tokens } = await embedder.embed(texts, signal)
       await reserved?.settle({
         ...{ model, frameIds: [], inputTokens: tokens, cachedTokens: null, outputTokens: 0, outcome: 'ok' },
-        costUsd: tokens === null ? null : (tokens * price!) / 1e6,
+        costUsd: tokens === null && price !== 0 ? null : ((tokens ?? 0) * price!) / 1e6,
         durationMs: performance.now() - started,
       })
       return vectors

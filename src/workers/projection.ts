@@ -67,6 +67,8 @@ export async function openProjection({
         if (isNext) await deleteOldVectors(db, consumerOf)
       })
       .catch((error: unknown) => {
+        // While another process rebuilds, this one looks again at its next turn.
+        if (error instanceof AppError && error.code === 'conflict') return
         restsUntil = Date.now() + REST_AFTER_FAILURE_MS
         if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
       })

@@ -206,4 +206,8 @@ test('who is led to the sign-in has paid for the look-up of a session', async ()
   const found: number[] = []
   for (let n = 0; n < 4; n++) found.push((await fetch(`${small.url}/x`, { redirect: 'manual', headers })).status)
   expect(found).toEqual([303, 303, 303, 429])
+  // A key pays for itself, whatever its address has used up.
+  const { key } = await seedAccount(small.stores.db)
+  const read = await fetch(`${small.url}/api/frames`, { headers: { authorization: `Bearer ${key}` } })
+  expect(read.status).toBe(200)
 })

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { videos } from '../../src/db/schema/videos.ts'
 import { submitAddresses } from '../../src/library/videos/addresses.ts'
 import { deleteVideo, retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { checkStorage } from '../../src/library/videos/storage.ts'
@@ -61,16 +62,21 @@ test.each(['disk', 'bucket'])('a kept video is served in parts from a %s, and go
   }
   const head = await askFor(service, id, { range: 'bytes=0-3' }, 'HEAD')
   expect(head).toMatchObject({ status: 200, text: '', length: String(size), etag })
-  const report = await checkStorage(service.stores.db, openMediaStore(service.config), { remove: false })
+  const { db } = service.stores
+  const store = openMediaStore(service.config)
+  const report = await checkStorage(db, store, { remove: false })
   expect(report).toMatchObject({ files: 6, orphans: 0, missing_count: 0 })
 
   const page = await fetch(`${service.url}/videos/${id}`)
   expect(page.headers.get('content-security-policy')).toContain("media-src 'self'")
   expect(await page.text()).toContain(`data-file="/media/videos/${id}"`)
-  await deleteVideo(service.stores.db, id)
+  const [kept] = await db.select({ key: videos.uploadKey }).from(videos)
+  await store.delete(kept!.key!)
+  expect(await checkStorage(db, store, { remove: false })).toMatchObject({ missing: [kept!.key] })
+  await deleteVideo(db, id)
   await service.drain()
   expect((await askFor(service, id)).status).toBe(404)
-  expect((await checkStorage(service.stores.db, openMediaStore(service.config), { remove: false })).files).toBe(0)
+  expect((await checkStorage(db, store, { remove: false })).files).toBe(0)
 })
 
 test('without KEEP_VIDEOS an upload is no file to load, and its film has no player', async () => {

@@ -49,22 +49,23 @@ test('an endpoint is asked for floats, and its vectors come in the order of the 
 
 test.each<[string, () => Response | Promise<Response>, RegExp]>([
   ['wrong length', () => vectors([1, 2]), /2 numbers, not 3\. Set EMBED_DIMENSIONS/],
-  ['no number', () => vectors([1, null, Number.NaN]), /without a direction/],
-  ['nothing but zeros', () => vectors([0, 0, 0]), /without a direction/],
+  ['a text: no number', () => vectors([1, null, Number.NaN]), /without a direction/],
+  ['a text: nothing but zeros', () => vectors([0, 0, 0]), /without a direction/],
   ['base64', () => vectors('AACAPwAAAEAAAEBA'), /encoding_format/],
   ['too few', () => vectors(), /another number of vectors/],
   ['no list', () => Response.json({ ok: true }), /another number of vectors/],
   ['too many requests', () => new Response('{"error":{"message":"slow down"}}', { status: 429 }), /429: slow down/],
   ['a refused key', () => new Response('{}', { status: 401 }), /EMBED_API_KEY/],
   ['an unknown model', () => new Response('{"error":"no m"}', { status: 404 }), /EMBED_MODEL/],
-  ['a refused text', () => new Response('{"detail":"too long"}', { status: 422 }), /422: too long/],
+  ['a text: refused', () => new Response('{"detail":"too long"}', { status: 422 }), /422: too long/],
+  ['a text: a fault', () => new Response('{"error":"too large to process"}', { status: 500 }), /500: too large/],
   ['silence', () => new Promise<Response>(() => undefined), /in time/],
   ['nobody there', () => Promise.reject(new TypeError('fetch failed')), /EMBED_BASE_URL/],
 ])('%s is no vector, and says what to do', async (what, answer, message) => {
   const failed = await endpoint(answer)
     .model.embed(['a'], signal)
     .catch((error: unknown) => error)
-  expect(failed).toBeInstanceOf(what === 'a refused text' ? TextRefused : EmbedderUnavailable)
+  expect(failed).toBeInstanceOf(what.startsWith('a text') ? TextRefused : EmbedderUnavailable)
   expect((failed as Error).message).toMatch(message)
 })
 

@@ -5,7 +5,7 @@ import { type SQL, sql } from '../../sql/orm.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { PRESENT } from '../collections/board-settings.ts'
 import { loadBoard } from '../collections/boards.ts'
-import { type Account, loadAccountByEmail } from './accounts.ts'
+import { type Account, describeAccount, loadAccountByEmail } from './accounts.ts'
 
 /** Rows per read. */
 const BATCH = 500
@@ -32,12 +32,9 @@ export async function exportAccount(
     // The reader of the export may be slow.
     await tx.execute(sql`set local idle_in_transaction_session_timeout = 0`)
     const account = await loadAccountByEmail(tx, email)
-    await write({ account: toEntry(account), lists: listsOf(tx, account, publicUrl) })
+    const entry = { ...describeAccount(account), name: account.name }
+    await write({ account: entry, lists: listsOf(tx, account, publicUrl) })
   }, snapshot)
-}
-
-function toEntry({ id, email, name, role, plan, createdAt }: Account): object {
-  return { id, email, name, role, plan, created_at: createdAt.toISOString() }
 }
 
 function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExport['lists'] {

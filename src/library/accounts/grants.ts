@@ -171,17 +171,17 @@ export async function deleteRecord(db: DbOrTx, kind: string, id: string): Promis
   await db.delete(oauthRecords).where(isRecord(kind, id))
 }
 
-/** Deletes what has expired, clients that nobody let in, and grants without tokens. Safe at any time, anywhere. */
+/** Deletes what has expired, clients that nobody let in, and grants that no token is left of. Safe at any time. */
 export async function deleteExpiredRecords(db: Db): Promise<void> {
   await db.execute(sql`delete from oauth_records where expires_at < now()`)
   await db.execute(sql`
     delete from oauth_records r
      where kind = 'Client' and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
        and not exists (select from grants where client_id = r.payload ->> 'client_id')`)
-  // Their apps never came for a token: the way back to them was lost.
+  // Their apps never came for a token, because the way back to them was lost, or all has expired since.
   const { rows } = await db.execute<{ id: string }>(sql`
-    select id from grants g where last_used_at is null and created_at < now() - interval '1 day'
-       and not exists (select from oauth_records where grant_id = g.id and kind <> 'Grant')`)
+    select id from grants g where created_at < now() - interval '1 day' and not exists (
+      select from oauth_records where grant_id = g.id and (kind <> 'Grant' or g.last_used_at is not null))`)
   for (const { id } of rows)
     await revokeGrant(db, { id, by: 'server' }).catch((error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'not_found') throw error

@@ -89,8 +89,16 @@ export function describeVectors(status: VectorStatus): string[] {
   return [...none, `${done} of ${frames} frames have vectors of ${space}${cost}${state}.`]
 }
 
-/** Takes away the vectors of spaces that no consumer fills: one that begins there finds what is missing. */
+/**
+ * Takes away the vectors of spaces that no consumer fills: one that begins there finds what is missing. In pieces,
+ * because readers of the event log wait for each transaction.
+ */
 export async function deleteOldVectors(db: Db, consumerOf: (space: string) => string): Promise<void> {
-  await db.execute(sql`
-    delete from frame_vectors where not exists (select from checkpoints where consumer = ${consumerOf('')} || space)`)
+  for (;;) {
+    const { rowCount } = await db.execute(sql`
+      delete from frame_vectors where (frame_id, space) in (
+        select frame_id, space from frame_vectors v
+         where not exists (select from checkpoints where consumer = ${consumerOf('')} || v.space) limit 5000)`)
+    if (rowCount === 0) return
+  }
 }

@@ -102,8 +102,9 @@ async function* keysOfRecord(db: Db): AsyncIterable<string> {
   let after = ''
   for (;;) {
     const { rows } = await db.execute<{ id: string; keys: string[] }>(
-      sql`select id, array_remove(array[image_key, thumb_key, loop_key], null) as keys
-            from frames where id > ${after} order by id limit ${BATCH}`,
+      sql`select id, array_remove(array[image_key, thumb_key, loop_key], null) as keys from frames where id > ${after}
+           union all select id, array[upload_key] from videos where id > ${after} and upload_key is not null
+           order by id limit ${BATCH}`,
     )
     for (const { keys } of rows) yield* keys
     if (rows.length < BATCH) return
