@@ -49,7 +49,7 @@ const CEILINGS = {
   'src/workers': 1_509,
   'TypeScript of src': 58_774,
   'text of src': 66_183,
-  tests: 42_403,
+  tests: 42_405,
   bench: 6_807,
   'words of docs': 21_556,
   'words of decisions': 6_000,
