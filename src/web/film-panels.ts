@@ -111,13 +111,10 @@ export function similarPanel(
     const reasons = why.map((name) => measureOf(name).label).join(' and ')
     const told = html`alike in ${reasons} · <a href="/compare?videos=${id}&amp;videos=${film.id}"
 aria-label="Compare with ${film.title}">Compare</a>`
-    return html`<li>${poster(film, { cover: coverOf(film.id), told, n: WELL_BELOW })}</li>`
+    return html`<li>${poster(film, { cover: coverOf(film.id), told, n: Number.POSITIVE_INFINITY })}</li>`
   })
   return html`<section><h2>Built like it</h2><ol class="tiles">${items}</ol></section>`
 }
-
-/** A place far below the top of a page. */
-const WELL_BELOW = 100
 
 const EXPORTS = [
   ['otio', 'DaVinci Resolve', 'OpenTimelineIO'],

@@ -254,7 +254,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const asked = annotator.asked.length
     annotator.answer = () => ({ values: values({ subject: 'chart', caption: 'Another answer' }) })
     await goto('/operator')
-    await onRow('coffee pour', 'Re-annotate')
+    await onRow('coffee pour', 'Describe again')
     await page.getByText('Frames that it has not described: 0').waitFor()
     await page.getByText('It costs nothing').or(page.getByText('the price is not known')).first().waitFor()
     await expectAccessible(page)

@@ -51,10 +51,10 @@ ${panel('Subjects', top.subject.map(usesBar('subject', valueLabel)), nothing)}
 ${panel('How long a video takes', inOrder.map(stageBar), 'No video ended in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
-<p class="hint">Days are in UTC. “Before” is as many days before these. ${
+<p class="hint">Days are in UTC, people those of the busiest day. “Before” is as many days before these. ${
     countedThrough === null
       ? 'Nothing is counted yet.'
-      : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
+      : html`The last event that is counted was ${ago(countedThrough)}.`
   }</p>
 </div>`
 }
@@ -178,11 +178,10 @@ function totals(figures: AnalyticsFigures): Html {
     const series: Series = SERIES[name]
     const [now, then] = [totalOf(series, figures), totalOf(series, before)]
     const here = name === chart && trusted(' aria-current="true"')
-    const told = `${series.isMost ? 'the most a day, ' : ''}${change(now, then)}${thousands(then)} before`
     return html`<div><dt><a href="/operator/analytics?from=${from}&to=${to}&chart=${name}#chart"${here}>${
       SERIES[name].label
     }</a></dt>
-<dd>${thousands(now)} <span class="hint">${told}</span></dd></div>`
+<dd>${thousands(now)} <span class="hint">${change(now, then)}${thousands(then)} before</span></dd></div>`
   })
   return html`<dl class="totals">${tiles}</dl>`
 }

@@ -129,7 +129,7 @@ async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done>
   }
   if (act === 'reannotate') {
     if (asksFirst(wish))
-      return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
+      return { page: { title: 'Describe again', current: 'operator', body: await againPage(deps, visitor, ids) } }
     const { version } = await requireAnnotator(db)
     const again = wish.frames === 'all'
     const frames = await requestReannotation(db, version, { videoIds: ids, again })

@@ -70,7 +70,7 @@ ${videos.length === 0 ? emptyList(shown, countOf(counts, shown)) : videoTable(ro
   <span data-count>Selected:</span>
   <button name="act" value="retry">Retry</button>
   <button name="act" value="cancel">Cancel</button>
-  <button name="act" value="reannotate">Re-annotate</button>
+  <button name="act" value="reannotate">Describe again</button>
   <button name="act" value="delete">Delete</button>
 </div>
 </form>
@@ -249,7 +249,7 @@ function videoRow(video: VideoReport, picture: string | undefined, alone = false
 <td data-live="picture">${
     picture !== undefined && html`<img class="still" src="${picture}" alt="" width="96" height="54" decoding="async">`
   }</td>
-<th scope="row"><a href="/operator/videos/${id}">${title}</a>
+<th scope="row"><a href="${alone && video.status === 'ready' ? '' : '/operator'}/videos/${id}">${title}</a>
   <span class="hint">${author && html`${author} · `}${
     source ? html`<a href="${source}" rel="noreferrer">${valueLabel(platform)}</a>` : 'file'
   } · ${ago(added_at)}</span></th>
@@ -296,7 +296,7 @@ function buttonsOf({ id, title, status }: VideoReport, alone: boolean): Html {
   const may = (statuses: readonly string[]) => statuses.includes(status)
   return html`<div class="row tight">${may(ALLOWED.retry) && button('retry', 'Retry')}
 ${may(ALLOWED.cancel) && button('cancel', 'Cancel')}
-${alone && status === 'ready' && button('reannotate', 'Re-annotate')}
+${alone && status === 'ready' && button('reannotate', 'Describe again')}
 ${alone && button('delete', 'Delete')}</div>`
 }
 
