@@ -115,9 +115,6 @@ function bigPicture({ frame }: FrameData): Html {
   <img class="${placeholderClass(frame.palette)}" src="${frame.image_path}" alt="${altOf(frame)}" ${size}
     fetchpriority="high">
   ${frame.loop_path !== undefined && loopButton(frame)}
-  <figcaption>${clock(frame.t_sec)}${
-    frame.video.duration_sec !== null && html` <span class="hint">of ${clock(frame.video.duration_sec)}</span>`
-  }</figcaption>
 </figure>`
 }
 
@@ -140,8 +137,9 @@ function credit(frame: ShownFrame): Html {
   const source = safeUrl(frame.source_url ?? video.source_url)
   return html`<p class="hint">
     ${author && html`<a href="/brands/${encodeURIComponent(author)}">${author}</a> · `}
-    <a href="/videos/${frame.video_id}#t-${frame.id}">${video.title}</a>
-    ${source && html`· <a href="${source}" rel="noreferrer">Watch from ${clock(frame.t_sec)} ↗</a>`}
+    <a href="/videos/${frame.video_id}#t-${frame.id}">${video.title}</a> ·
+    ${clock(frame.t_sec)}${video.duration_sec !== null && ` of ${clock(video.duration_sec)}`}
+    ${source && html`· <a href="${source}" rel="noreferrer">Watch from here ↗</a>`}
   </p>`
 }
 
@@ -263,15 +261,13 @@ interface FrameActions {
 /** Saving and pinning by forms that work without script; a press that copies needs one. */
 function frameActions({ frame }: FrameData, { publicUrl, person }: FrameActions): Html {
   const file = `${toSlug(frame.video.title) || 'frame'}-${clock(frame.t_sec).replaceAll(':', '-')}.webp`
-  const copy = (what: string, label: string, text: string) => html`<button type="button" class="needs-script"
-data-copies="${what}" data-text="${text}">${label}</button>`
   return html`<div class="row apart tools">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <button type="button" class="quiet-button needs-script" data-copy-image="${frame.image_path}">Copy image</button>
 <details class="fold"><summary>More</summary><div class="panel items">
 <a href="${frame.image_path}" download="${file}">Download</a>
-${copy('Link', 'Copy link', `${publicUrl}/frames/${frame.id}`)}
-${copy('Markdown', 'Copy as Markdown', asMarkdown(frame, publicUrl))}
+<button type="button" class="needs-script" data-copies="Link"
+data-text="${publicUrl}/frames/${frame.id}">Copy link</button>
 ${person?.mayCorrect && html`<a href="/operator/review/${frame.id}">Correct</a>`}
 </div></details>
 </div>`
@@ -292,19 +288,4 @@ ${hidden('back', `/frames/${frame.id}`)}
 </form>
 <form class="board" method="post" action="/web/pins">${fields}
 <button class="quiet-button">Board</button></form>`
-}
-
-/** The frame with its credit, for notes and issues. */
-function asMarkdown(frame: ShownFrame, publicUrl: string): string {
-  const { video, author } = frame
-  const escaped = (text: string) => text.replace(/[\\`*_{}[\]<>]/g, '\\$&').replace(/\s+/g, ' ')
-  const source = safeUrl(frame.source_url ?? video.source_url)
-  const title = escaped(video.title)
-  const credit = [source ? `[${title}](<${source}>)` : title, author === null ? '' : ` by ${escaped(author)}`].join('')
-  const alt = escaped(frame.caption ?? video.title)
-  return [
-    `[![${alt}](${publicUrl}${frame.image_path})](${publicUrl}/frames/${frame.id})`,
-    '',
-    `${alt} (${credit}, ${clock(frame.t_sec)})`,
-  ].join('\n')
 }

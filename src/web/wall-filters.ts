@@ -253,6 +253,11 @@ function titleIn(frames: readonly FrameHit[]): (id: string) => string {
   return (id) => frames.find(({ document }) => document.video_id === id)?.document.video.title ?? id
 }
 
-export function countLine({ total }: FiltersData): Html {
-  return html`<p class="count" id="count">${total > 0 && counted(total, 'frame')}</p>`
+/** In the field of the search: how many frames there are, and what takes the words away. */
+export function askedLine({ values, total }: FiltersData): Html {
+  const clear =
+    values.q !== undefined &&
+    html`<a id="clear" href="${wallUrl(omit(values, 'q', 'page'))}" aria-label="Clear the search">×</a>`
+  const count = total > 0 && counted(total, 'frame')
+  return html`<div class="asked" id="asked"><span id="count">${count}</span>${clear}</div>`
 }

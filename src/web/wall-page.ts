@@ -17,12 +17,12 @@ import { sourceKeyOf } from '../video/source/source.ts'
 import { MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
 import { toOklab } from '../vocabulary.ts'
 import { alikeGrid, frameCard } from './frame-card.ts'
-import { capitalized, counted, emptyState, type Html, html, numberedPages } from './html.ts'
+import { capitalized, counted, emptyState, type Html, html, numberedPages, trusted } from './html.ts'
 import type { Viewer } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 import {
+  askedLine,
   chosenFilters,
-  countLine,
   FILTER_NAMES,
   type FiltersData,
   filterMenus,
@@ -34,7 +34,7 @@ import {
   wallParameters,
   wallUrl,
 } from './wall-filters.ts'
-import { findNamed, meaningLine, namedLine, readingLine } from './wall-words.ts'
+import { findNamed, namedLine, readingLine } from './wall-words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
@@ -161,22 +161,21 @@ function wallPage(data: WallData): Html {
 <form class="search" action="/" method="get" role="search">
   <label class="visually-hidden" for="q">Search frames</label>
   <input id="q" name="q" type="search" value="${values.q ?? ''}" maxlength="${MAX_QUERY}" autocomplete="off"
-    placeholder="Search what frames show">
+    placeholder="Try “dark terminal”">
   <span id="search-state">${stateFields(omit(values, 'q', 'page'))}</span>
   <button class="primary">Search</button>
-  ${countLine(filters)}
+  ${askedLine(filters)}
 </form>
 ${filterMenus(filters)}
 </div>
 ${chosenFilters(filters)}
-<div class="row about-wall">${underWayLine(data)}</div>
+${aboutLine(data)}
 ${namedLine(named)}
 <div id="reading">${
     found.readAs &&
-    total > 0 &&
     !isByMeaning &&
-    readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
-  }${found.readAs && meaningLine(found.readAs, total)}</div>
+    readingLine(found.readAs, { total, exact: (q) => wallUrl({ ...omit(values, 'page'), q }) })
+  }</div>
 <div class="wall" id="wall" data-page="${page}" data-pages="${pages}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
 </div>
@@ -215,15 +214,17 @@ function groupAlike(frames: readonly FrameHit['document'][]) {
   return groups
 }
 
-/** Told to operators, and beside no question. The wall looks again for everyone. */
-function underWayLine({ underWay, found, viewer, values }: WallData): Html {
-  const { videos, frames, described } = underWay
-  if (videos === 0 || (found.total ?? 0) === 0) return html`<p id="under-way"></p>`
-  const progress = frames > 0 && `: ${described} of ${counted(frames, 'frame')} described`
-  const told = viewer === 'operator' && !isNarrowed(values)
-  return html`<p class="hint" id="under-way" data-live>${
-    told && html`${counted(videos, 'video')} on the way${progress}.`
-  }</p>`
+/** Beside no question: to newcomers what this is, to operators what is on the way. */
+function aboutLine({ underWay: { videos, frames, described }, found, viewer, values }: WallData): Html {
+  const isLive = videos > 0 && (found.total ?? 0) > 0
+  const progress = frames > 0 ? `: ${described} of ${counted(frames, 'frame')} described` : ''
+  const told = {
+    anyone: 'Frames of product and launch films, to search and collect.',
+    member: '',
+    operator: isLive && `${counted(videos, 'video')} on the way${progress}.`,
+  }
+  const shown = !isNarrowed(values) && told[viewer]
+  return html`<p class="reading" id="under-way"${isLive && trusted(' data-live')}>${shown}</p>`
 }
 
 function emptyWall(data: WallData): Html {
@@ -249,7 +250,8 @@ function nothingFound({ values, found, vocabulary }: WallData): Html {
   const more = html`${ways.length > 0 && html`<ul class="row loose">${ways}</ul>`}
 ${techniquesToTry(vocabulary)}
 <p><a class="button" href="/">Show all frames</a></p>`
-  return emptyState('No frames match', whatToTry(values), { more })
+  const far = found.readAs?.meaning === 'nothing close' && ' Nothing is close in meaning either.'
+  return emptyState('No frames match', [whatToTry(values), far], { more })
 }
 
 function whatToTry(values: WallValues): string {

@@ -45,7 +45,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
   test('makes a board of saved frames, by a selection', async () => {
     await saveFrames(service.stores.db, { accountId, frameIds })
     await page.goto(url('/saves'))
-    await page.getByText('8 frames, newest first').waitFor()
+    await page.getByText('8 frames · newest first').waitFor()
     for (const n of [0, 1, 2, 3]) await page.locator('.tick input').nth(n).click()
     const bar = page.locator('#selection')
     await bar.getByText('4 selected').waitFor()

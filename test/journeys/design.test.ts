@@ -192,6 +192,38 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     await page.context().close()
   })
 
+  test('what is saved is a board: frames are added from within, and its pictures fill the cover', async () => {
+    await ensureAccount(service.stores.db, { email: 'ada@example.org', plan: 'pro' })
+    const page = await browser.open()
+    await signIn(page, service.stores.db, url, 'ada@example.org')
+    await page.goto(`${url}/saves`)
+    await page.locator('summary', { hasText: 'Add frames' }).click()
+    await page.locator('#add-search:focus').fill('bright')
+    await page.keyboard.press('Enter')
+    for (const [n, total] of [1, 2, 3, 4, 3].entries()) {
+      await page
+        .locator('#found button')
+        .nth(n % 4)
+        .click()
+      await expect.poll(() => page.locator('#lead').textContent()).toContain(`${total} frame`)
+    }
+    await page.goto(`${url}/boards`)
+    // With three pictures, with two and with one.
+    const free = await page
+      .locator('.covers')
+      .first()
+      .evaluate((box) => {
+        const area = (one: Element) => one.getBoundingClientRect().width * one.getBoundingClientRect().height
+        return [...box.children].map((last) => {
+          const filled = [...box.children].reduce((sum, one) => sum + area(one), 0)
+          last.remove()
+          return Math.round(10 * (1 - filled / area(box)))
+        })
+      })
+    expect(free).toEqual([0, 0, 0])
+    await page.context().close()
+  })
+
   test('frames of one caption are told apart by their alternative texts', async () => {
     const page = await browser.open({ viewport: { width: 1280, height: 800 } })
     await page.goto(url)

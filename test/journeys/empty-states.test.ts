@@ -86,6 +86,10 @@ describe.skipIf(noChromium)(`where nothing is yet${noChromium ? ` (skipped: ${no
     await expect.poll(() => page.locator('#q').inputValue()).toBe('')
     await page.goForward()
     await expect.poll(() => page.locator('#q').inputValue()).toBe('coffee')
+    // A press in the field takes them back too, and the next ones can be typed.
+    await page.getByRole('link', { name: 'Clear the search' }).click()
+    await page.locator('#clear').waitFor({ state: 'detached' })
+    expect([new URL(page.url()).search, await page.locator('#q:focus').inputValue()]).toEqual(['', ''])
   })
 
   test('no menu leaves its place among frames that leave no choice', async () => {

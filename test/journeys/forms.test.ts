@@ -46,7 +46,8 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
 
   test('offline a form keeps what was typed, and Retry sends it', async () => {
     await page.goto(url('/boards'))
-    await page.getByLabel('New board').fill('Offline first')
+    await page.locator('summary', { hasText: 'New board' }).click()
+    await page.locator('#name:focus').fill('Offline first')
     await page.context().setOffline(true)
     await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('alert').getByText(OFFLINE).waitFor()

@@ -108,7 +108,7 @@ describe('a question without a word of the library', () => {
     expect(found).toMatchObject({ frames: [], read_as: { meaning: 'nothing close' } })
     expect(found.close).toBeUndefined()
     expect(await callTool('search_frames', { query: 'zeppelin' })).toContain('By meaning: nothing close.')
-    expect(await (await fetch(`${service.url}/?q=zeppelin`)).text()).toContain('Nothing close in meaning.')
+    expect(await (await fetch(`${service.url}/?q=zeppelin`)).text()).toContain('Nothing is close in meaning either.')
   })
 })
 

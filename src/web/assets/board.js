@@ -180,10 +180,6 @@ function isAfter(item, x) {
 
 const MOST_FOUND = 48
 
-byId('add-search')
-  ?.closest('details')
-  ?.addEventListener('toggle', () => byId('add-search')?.focus())
-
 on('submit', '.adding form', async (event, form) => {
   event.preventDefault()
   const found = byId('found')
@@ -218,8 +214,10 @@ on('click', '[data-add]', async (_event, button) => {
   const frame = String(button.dataset.add)
   const isOn = button.ariaPressed === 'true'
   button.ariaPressed = String(!isOn)
+  const { id } = board().dataset
+  const act = `/web/${isOn ? 'un' : ''}${id ? 'pins' : 'saves'}`
   try {
-    const { undo } = await send(isOn ? '/web/unpins' : '/web/pins', { board: String(board().dataset.id), frame })
+    const { undo } = await send(act, id ? { board: id, frame } : { frame })
     await showDone(isOn ? 'Removed.' : 'Added.', undo)
   } catch (error) {
     button.ariaPressed = String(isOn)

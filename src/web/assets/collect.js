@@ -7,7 +7,6 @@ const viewer = document.body.dataset.viewer
 
 /** Marks the frames of a part that the person has saved. @param {Element} part */
 export async function markSaved(part) {
-  addHearts(part)
   for (const id of pickedFrames()) describe(id)
   if (viewer === 'anyone') return
   const frame = [...part.querySelectorAll('.card-link')].map(frameOf)
@@ -15,21 +14,6 @@ export async function markSaved(part) {
     const some = frame.slice(n, n + MOST)
     const { saved } = await send('/web/saved', { frame: some }).catch(() => ({ saved: [] }))
     for (const id of saved) mark(id, true)
-  }
-}
-
-/** A finger does not hover: it finds a button on each frame. @param {Element} part */
-function addHearts(part) {
-  if (!matchMedia('(hover: none)').matches) return
-  for (const card of part.querySelectorAll('.card-link')) {
-    if (card.parentElement?.querySelector(':scope > .heart')) continue
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.className = 'heart'
-    button.ariaPressed = String(cellOf(frameOf(card))?.hasAttribute('data-saved'))
-    button.ariaLabel = `Save: ${card.querySelector('img')?.alt}`
-    button.addEventListener('click', () => toggleSave(frameOf(card)))
-    card.after(button)
   }
 }
 
@@ -49,7 +33,6 @@ function show(id, on) {
   cell?.toggleAttribute('data-saved', on)
   const button = cell?.querySelector('#card-tools button')
   if (button) button.textContent = on ? 'Saved' : 'Save'
-  cell?.querySelector('.heart')?.setAttribute('aria-pressed', String(on))
   for (const large of document.querySelectorAll(`.frame[data-id="${CSS.escape(id)}"] form.save button`)) {
     large.setAttribute('aria-pressed', String(on))
     large.textContent = on ? 'Saved' : 'Save'

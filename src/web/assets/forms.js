@@ -18,6 +18,16 @@ addEventListener('submit', (event) => {
   if (form.ariaBusy !== 'true') void sendHere(form, action, submitter)
 })
 
+// What folds out a form of one line begins in its field.
+addEventListener(
+  'toggle',
+  ({ target }) => {
+    const field = target instanceof Element && target.querySelector(':scope[open] .create input:not([type="hidden"])')
+    if (field instanceof HTMLElement) field.focus()
+  },
+  { capture: true },
+)
+
 /** @param {HTMLFormElement} form @param {string} action @param {HTMLElement | null} submitter */
 async function sendHere(form, action, submitter) {
   form.ariaBusy = 'true'

@@ -5,7 +5,7 @@ import { announce, byId, isForAnotherTab, isTyping, keys, loadPage, on, swap, te
 import { cells, cellsOf, more, note, openEndless, placeInWall, reset } from './endless.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 
-const PARTS = ['filters', 'chosen', 'count', 'under-way', 'named', 'reading', 'wall', 'close', 'pager', 'search-state']
+const PARTS = ['filters', 'chosen', 'asked', 'under-way', 'named', 'reading', 'wall', 'close', 'pager', 'search-state']
 const TYPED_MS = 280
 const LOOK_AGAIN_MS = 12_000
 
@@ -101,7 +101,11 @@ function withoutPage(url) {
 on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event, link) => {
   if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event) || isFrameOpen()) return
   event.preventDefault()
-  if (link.pathname === '/' && link.search === '' && link.closest('.empty')) input.value = ''
+  clearTimeout(typing)
+  if (link.id === 'clear') {
+    input.value = ''
+    input.focus()
+  }
   void show(link.href, 'push')
 })
 
@@ -142,7 +146,10 @@ addEventListener('popstate', (event) => {
   clearTimeout(typing)
   input.value = new URLSearchParams(location.search).get('q') ?? ''
   const at = event.state?.anchor
-  if (withoutPage(location.href) !== shown) void show(location.href, 'none', { at })
+  if (withoutPage(location.href) !== shown) return void show(location.href, 'none', { at })
+  // Back and Forward in one breath: the wall is the right one still, and what was on its way is not.
+  loading?.abort()
+  byId('wall')?.removeAttribute('aria-busy')
 })
 
 // The state of this entry is noted before anything leads away from it.

@@ -2,7 +2,7 @@ import { type BoardChoice, MAX_BOARD_NAME } from '../../library/collections/boar
 import type { toBoards } from '../../views/collections.ts'
 import type { Visitor } from '../guard.ts'
 import { counted, emptyState, formToken, type Html, hidden, html, listPages } from '../html.ts'
-import { planNotice, TO_WALL, undoForm } from './parts.ts'
+import { menu, planNotice, TO_WALL, undoForm } from './parts.ts'
 
 /** Boards to open, and boards to put frames on. What is saved is the first of both. */
 
@@ -28,13 +28,12 @@ interface BoardsData {
 
 /** `/boards`: a person's boards, newest first, and a form for another. */
 export function boardsPage({ visitor, saved, boards, after, next, deleted }: BoardsData): Html {
-  return html`<header class="entity"><h1>Boards</h1>
-<form class="row tools create" method="post" action="/web/boards">${formToken(visitor)}
+  const create = html`<form class="row create" method="post" action="/web/boards">${formToken(visitor)}
   <label class="visually-hidden" for="name">New board</label>
-  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off"
-    placeholder="Name of a new board">
-  <button class="primary">Create</button>
-</form></header>
+  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Its name">
+  <button class="primary">Create</button></form>`
+  return html`<header class="entity"><h1>Boards</h1>
+<div class="row tools">${menu('New board', create)}</div></header>
 ${deleted !== undefined && undoForm(visitor, { action: `/web/boards/${deleted}/delete/undo`, fields: {} })}
 ${planNotice(visitor)}
 <ul class="tiles">
@@ -49,7 +48,7 @@ ${listPages({ first: after !== undefined && '/boards', next: next && `/boards?af
 
 const NO_BOARDS = emptyState(
   'Your boards will be here',
-  html`A board keeps frames in your order, each with a note. Name one above, or open a frame on the wall and
+  html`A board keeps frames in your order, each with a note. Make one above, or open a frame on the wall and
   press <kbd>b</kbd> or <b>Board</b>.`,
   { more: TO_WALL },
 )
@@ -62,7 +61,7 @@ interface CardData extends Pick<SavedBoard, 'cover_urls'> {
 
 function boardCard({ href, name, hint, cover_urls }: CardData): Html {
   return html`<li><a href="${href}">
-  <span class="covers">${cover_urls.map(cover)}</span>
+  <span class="covers">${cover_urls.slice(0, 3).map(cover)}</span>
   <span class="label">${name}</span>
   <span class="hint">${hint}</span>
 </a></li>`

@@ -46,11 +46,11 @@ export function boardPage(data: BoardData): Html {
   const about = board && html`data-id="${board.id}" data-path="/web/boards/${board.id}"`
   return html`<header class="entity"><h1>${board?.name ?? 'Saved'}</h1>
 ${planNotice(visitor)}
-<p class="lead" id="lead">${counted(total, 'frame')}${board ? madeOn(board) : ', newest first'}</p>
+<p class="lead" id="lead">${counted(total, 'frame')} · ${board ? madeOn(board) : 'newest first'}</p>
 ${board?.description && html`<p class="note">${board.description}</p>`}
-<div class="row tools">${
-    board ? boardTools(data, board) : total > 0 && menu('Export', exportLinks('/saves/export'))
-  }</div></header>
+<div class="row tools">${board && shareMenu(data, board)}${
+    visitor.account.plan === 'pro' && addMenu()
+  }${board ? boardTools(data, board) : total > 0 && menu('Export', exportLinks('/saves/export'))}</div></header>
 <div id="board" data-first="${first}" data-total="${total}" ${about}>
 ${total === 0 && (board ? emptyBoard(visitor) : NO_SAVES)}
 ${selectionForm(data)}
@@ -61,7 +61,7 @@ ${numberedPages(page, Math.ceil(total / BOARD_PAGE), at)}
 
 function madeOn({ createdAt, sharedAt }: Board): Html {
   const day = html`<time datetime="${createdAt.toISOString()}">${dayText(createdAt)}</time>`
-  return html` · ${day}${sharedAt !== null && ' · everyone with its link can see it'}`
+  return html`made ${day}${sharedAt !== null && ' · shared by link'}`
 }
 
 /** What is done with the selected frames. With script a bar does the same. */
@@ -143,14 +143,11 @@ function pinMenu(frame: ShownFrame, note: string | null, { board, page }: { boar
     aria-label="Remove: ${what}">Remove</button></div></details>`
 }
 
-/** What is done with a board as a whole, the most frequent first. */
-function boardTools(data: BoardData, board: Board): Html {
-  const { visitor, total, page, arranging } = data
+/** What is done with a board as a whole, seldom. */
+function boardTools({ visitor, total, page, arranging }: BoardData, board: Board): Html {
   const arrange = boardPath(board.id, { page: pageOf(page), arrange: !arranging })
   const timeline = total > 0 ? `/boards/${board.id}/timeline` : undefined
-  return html`${shareMenu(data, board)}
-${visitor.account.plan === 'pro' && addMenu()}
-<a class="quiet-button" id="arrange" href="${arrange}"${total < 2 && trusted(' hidden')}>${
+  return html`<a class="quiet-button" id="arrange" href="${arrange}"${total < 2 && trusted(' hidden')}>${
     arranging ? 'Done' : 'Arrange'
   }</a>
 ${menu(
@@ -163,7 +160,7 @@ ${part('Delete', deleteForm(visitor, board, total))}`,
 
 const part = (label: string, told: Html) => html`<details name="more"><summary>${label}</summary>${told}</details>`
 
-/** Finds frames for the board. Without script the search leads to the wall. */
+/** Finds frames for the board, or to save. Without script the search leads to the wall. */
 function addMenu(): Html {
   const panel = html`<form class="row create" role="search" action="/">
   <label class="visually-hidden" for="add-search">Search the library</label>

@@ -23,7 +23,6 @@ import { boardPage, noteForm, type ShownPin } from './board-view.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
 const BOARDS_SHOWN = 24
-const COVERS = 4
 
 const page = (most: number) => ({
   schema: z.coerce.number().int().min(1).max(most),
@@ -60,7 +59,7 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
     const { after, deleted } = query
     const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
-    const saved = after === undefined ? await loadSaved(deps, visitor, COVERS) : undefined
+    const saved = after === undefined ? await loadSaved(deps, visitor, 3) : undefined
     const body = boardsPage({ visitor, saved, boards, after, next, deleted })
     return { title: 'Boards', current: 'boards', wide: true, body }
   })
