@@ -252,9 +252,10 @@ const consumers = [
     },
     async ({ db, publicUrl }: App, { query }) => {
       const { consumer, limit = DEAD_LIMIT.default } = query
-      const found = await listDeadEvents(db, { consumer, after: readDeadCursor(query.after), limit })
-      const last = found.length === limit ? found.at(-1) : undefined
-      return { dead_events: found.map((one) => describeDead(one, publicUrl)), next: last ? toDeadCursor(last) : null }
+      const found = await listDeadEvents(db, { consumer, after: readDeadCursor(query.after), limit: limit + 1 })
+      const page = found.slice(0, limit)
+      const next = found.length > limit ? toDeadCursor(page.at(-1)!) : null
+      return { dead_events: page.map((one) => describeDead(one, publicUrl)), next }
     },
   ),
   endpoint(

@@ -82,6 +82,9 @@ async function receiveVideo(
   { db, store, config: { maxUploadBytes: maxBytes }, ytdlp }: App,
   { req, res, hold }: Pick<Input<Operation>, 'req' | 'res' | 'hold'>,
 ): Promise<Submitted> {
+  const isFilm = req.is(['video/*', 'application/octet-stream'])
+  // The details of an address and of a form stand in the body.
+  if (!isFilm) readParameters(req.originalUrl, {})
   if (req.is('application/json')) {
     refuseDeclared(req, MAX_JSON_BYTES)
     const asked = UrlBody.parse(await readBody(parseJson, req, res), { error: namingFields })
@@ -93,7 +96,7 @@ async function receiveVideo(
     return receiveForm(req, ({ file, filename, fields }) =>
       submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
     )
-  if (req.is(['video/*', 'application/octet-stream'])) {
+  if (isFilm) {
     const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
     return submitUpload(db, store, req, { filename, maxBytes, details: () => rest })
   }

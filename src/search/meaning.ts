@@ -156,7 +156,12 @@ export function openMeaning({
 
 const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
 
-export const isOff = () => invalid('sort', 'sort: search by meaning is off here. Operators set EMBED to switch it on.')
+/** @throws AppError where `sort: meaning` has no model, or nothing that can be compared */
+export function requireMeaning(meaning: Meaning | undefined, question: Question | undefined): void {
+  if (!meaning) throw invalid('sort', 'sort: search by meaning is off here. Operators set EMBED to switch it on.')
+  if (question && !isPlain(question))
+    throw invalid('sort', 'sort: meaning needs words without quotes. Leave out the quotes or the sort.')
+}
 
 /** Of a question none of whose words the library may have. */
 const NOT_READ: ReadAs = { words: [], without: [], ignored: [], let_go: [], met: 0 }

@@ -4,7 +4,7 @@ import { drizzle } from '../sql/orm.ts'
 import type { Asker } from '../vocabulary.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
 import type { FrameFilters, FramePage, GroupsQuery, LibrarySearch } from './library-search.ts'
-import { isOff, type Meaning, openMeaning, type TextModel } from './meaning.ts'
+import { type Meaning, openMeaning, requireMeaning, type TextModel } from './meaning.ts'
 import { replicaState } from './meilisearch/client.ts'
 import { searchOnlyKey } from './meilisearch/request.ts'
 import { isPlain, isSayable, type MeiliSearch, openMeiliSearch } from './meilisearch/search.ts'
@@ -143,8 +143,8 @@ export function openSearch({
 
     async frames({ q, asker, ...given }) {
       refuseDepth({ q, ...given })
-      if (given.sort === 'meaning' && !meaning) throw isOff()
       const asked = { ...(await withSlugs(given)), question: await read(q) }
+      if (given.sort === 'meaning') requireMeaning(meaning, asked.question)
       // What meaning orders alone is a set of words all the same.
       const query: WordsQuery = { ...asked, sort: given.sort === 'meaning' ? 'relevance' : given.sort }
       const found =

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, notFound } from '../errors.ts'
+import { AppError, invalid } from '../errors.ts'
 import type { FilmRow } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import type { Parameter, Parameters } from '../parameters.ts'
@@ -125,7 +125,7 @@ const isMeasure = (name: string): name is MeasureName => MEASURE_NAMES.includes(
 export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<FilmRow[]> {
   const byId = new Map((await films.all()).map((film) => [film.id, film]))
   const unknown = ids.find((id) => !byId.has(id))
-  if (unknown !== undefined) throw notFound('video')
+  if (unknown !== undefined) throw new AppError('not_found', `No video ${unknown} whose shots are known.`)
   return ids.map((id) => byId.get(id)!)
 }
 

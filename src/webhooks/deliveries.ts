@@ -52,8 +52,9 @@ export async function listDeliveries(
       ),
     )
     .orderBy(desc(deliveries.id))
-    .limit(limit)
-  return { deliveries: rows.map(toDelivery), next: rows.length < limit ? null : String(rows.at(-1)!.id) }
+    .limit(limit + 1)
+  const page = rows.slice(0, limit)
+  return { deliveries: page.map(toDelivery), next: rows.length > limit ? String(page.at(-1)!.id) : null }
 }
 
 /** @throws AppError not_found */

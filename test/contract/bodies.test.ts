@@ -126,6 +126,8 @@ test.each(['nope=1', 'platform=tiktok', `title=${'x'.repeat(301)}`, 'backfill=ma
   'a bad parameter of a file is refused, and nothing is left of it: %s',
   async (query) => {
     expect((await service.upload(Buffer.from('bytes'), `?${query}`)).status).toBe(400)
+    const body = { url: 'https://example.com/film.mp4' }
+    expect((await service.call('POST', `/api/videos?${query}`, body)).status).toBe(400)
     await expect.poll(stored).toEqual([])
     expect(await queued()).toBe(0)
   },

@@ -100,6 +100,7 @@ test('dead events are listed by pages, shown, and tried again', async () => {
     after = page.next
   }
   expect(paged).toEqual(all.dead_events)
+  expect((await service.call('GET', `${path}&limit=3`)).json.next).toBeNull()
   const [{ event }] = all.dead_events
   const shown = await service.call('GET', `/api/events/dead/${event.id}`)
   expect(shown.json.dead_events).toEqual([all.dead_events[0]])

@@ -135,6 +135,8 @@ test('sort=meaning has the nearest frames alone, on one page', async () => {
   expect(hasMore).toBe(false)
   expect((await get('/api/frames?q=pet&sort=meaning&page=2')).frames).toEqual([])
   expect((await service.get('/api/frames?sort=meaning')).status).toBe(400)
+  const quoted = await service.get('/api/frames?q=%22pet%22&sort=meaning')
+  expect([quoted.status, quoted.json.message]).toEqual([400, expect.stringContaining('without quotes')])
 })
 
 test('of a long question as much is compared as of a frame', async () => {

@@ -1,5 +1,5 @@
 import type { FacetCounts, FrameDocument, FramePage, FrameQuery } from '../library-search.ts'
-import type { Read } from '../query.ts'
+import { MOST_COUNTED, type Read } from '../query.ts'
 import { type Question, readAsOf } from '../text/question.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { type MeiliSearchOptions, openMultiSearch } from './client.ts'
@@ -36,7 +36,7 @@ export function openMeiliSearch(
         engine: 'meilisearch',
         frames: frameHits(found, senses, whole && new Map(whole.map((one) => [one.id, one]))),
         ...(facets ? { facets, total } : {}),
-        ...(query.loosen ? { full: total, total } : {}),
+        ...(query.loosen && total <= MOST_COUNTED ? { full: total, total } : {}),
         readAs: readAsOf(question, senses),
       }
     },

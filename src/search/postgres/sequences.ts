@@ -38,6 +38,8 @@ type Place = [string | number, string]
 
 async function collect(reads: Snapshot, query: ReadSequences, wheres: readonly SQL[]): Promise<SequencePage> {
   const sequences: FoundSequence[] = []
+  /** Of the last one that the page has room for. */
+  let end: Place | undefined
   let [place, films] = [query.after === undefined ? undefined : (readCursor(query.after, 'integer') as Place), 0]
   for (;;) {
     const candidates = await findCandidates(reads, query, wheres, place)
@@ -47,15 +49,16 @@ async function collect(reads: Snapshot, query: ReadSequences, wheres: readonly S
       place = [Number(added), id]
       const frames = moments.get(id)!
       const steps = matchIn(frames, query.steps)
-      if (steps)
-        sequences.push({
-          videoId: id,
-          steps: steps.map(({ first, from, to }) => ({ frameId: frames[first]!.id, from, to })),
-        })
-      if (sequences.length >= query.limit) return { sequences, films, next: toCursor(place) }
+      if (!steps) continue
+      if (end) return { sequences, films, next: toCursor(end) }
+      sequences.push({
+        videoId: id,
+        steps: steps.map(({ first, from, to }) => ({ frameId: frames[first]!.id, from, to })),
+      })
+      if (sequences.length === query.limit) end = place
     }
     if (candidates.length < FILMS_AT_ONCE) return { sequences, films, next: null }
-    if (films >= MOST_FILMS) return { sequences, films, next: toCursor(place!) }
+    if (films >= MOST_FILMS) return { sequences, films, next: toCursor(end ?? place!) }
   }
 }
 
