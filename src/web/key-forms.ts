@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SCOPES } from '../library/accounts/key-checks.ts'
+import { field } from './actions.ts'
 
 /** What the forms of `/keys` offer and accept. */
 
@@ -22,12 +23,9 @@ export const GRACES = [
 const oneOf = (values: readonly number[]) =>
   z.coerce.number().refine((value) => values.includes(value), 'Choose one of the list.')
 
-/** A form sends no, one or several values of a name. */
-const toList = (value: unknown) => [value ?? []].flat()
-
 export const CreateForm = z.object({
   name: z.string().trim().min(1, 'Give the key a name.').max(80, 'A name has at most 80 characters.'),
-  scope: z.preprocess(toList, z.array(z.enum(SCOPES)).min(1, 'Choose at least one thing that it may do.')),
+  scope: field.list.pipe(z.array(z.enum(SCOPES)).min(1, 'Choose at least one thing that it may do.')),
   expires: oneOf(EXPIRIES.map(([days]) => days)),
 })
 

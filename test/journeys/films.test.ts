@@ -188,7 +188,11 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
 
   test('films are posters that are sorted by a click, and two to six of them are compared', async () => {
     await page.goto(`${url}/films`)
+    // On a phone a menu opens below its own button.
+    await page.setViewportSize({ width: 390, height: 844 })
     await page.locator('summary', { hasText: 'Fastest cut' }).click()
+    expect((await page.locator('.tools .panel').boundingBox())!.x).toBeLessThan(30)
+    await page.setViewportSize({ width: 1280, height: 900 })
     await page.getByRole('link', { name: 'Stillest' }).click()
     await page.locator('summary', { hasText: 'Stillest' }).waitFor()
     expect(await page.locator('.tiles .label').first().textContent()).toBe('Film 3')

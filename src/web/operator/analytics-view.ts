@@ -226,9 +226,10 @@ function topFrames({ top, frames }: AnalyticsFigures): Html {
     const label = frame.author ?? frame.video.title
     return html`<li>${tile({ href: `/frames/${frame.id}`, label, hint, cover: frame, n: n + 6 })}</li>`
   })
-  const none = html`<p class="hint">Nobody saved or pinned a frame then.</p>`
   const isRanked = new Set(top.frame.map(({ saves, pins }) => Number(saves) + Number(pins))).size > 1
   return html`<section><h2>${isRanked ? 'Top frames' : 'Frames in use'}</h2>${
-    cards.length === 0 ? none : html`<ol class="tiles">${cards}</ol>`
+    cards.length === 0
+      ? html`<p class="hint">Nobody saved or pinned a frame then.</p>`
+      : html`<ol class="tiles">${cards}</ol>`
   }</section>`
 }
