@@ -34,7 +34,7 @@ import {
   wallParameters,
   wallUrl,
 } from './wall-filters.ts'
-import { findNamed, namedLine, readingLine } from './wall-words.ts'
+import { findNamed, namedLine, readingLine, WORDS_ALONE } from './wall-words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
@@ -194,13 +194,10 @@ function sheet({ values, found }: WallData, page: number): Html {
 }
 
 /** What the words do not find, and the question means. */
-function closeSheet({ close = [] }: WallFrames): Html | false {
-  const cells = close.map(({ document }, n) => frameCard(document, n, {}))
-  return (
-    cells.length > 0 &&
-    html`<h2>Close in meaning</h2>
-<ol class="sheet" aria-label="Close in meaning">${cells}</ol>`
-  )
+function closeSheet({ close = [], readAs }: WallFrames): Html | undefined {
+  if (close.length === 0) return WORDS_ALONE[readAs?.meaning ?? '']
+  return html`<h2>Close in meaning</h2>
+<ol class="sheet" aria-label="Close in meaning">${close.map(({ document }, n) => frameCard(document, n))}</ol>`
 }
 
 /** The frames of a page; those of one film that show the same picture stand behind the first of them. */

@@ -47,12 +47,9 @@ export function namedLine(named: readonly Named[]): Html {
 /** How a search tells that it found another word for one that the library lacks. */
 const GUESS = /^(?:typo|beginning|part) of (.+)$/
 
-/**
- * What was looked for instead of what was typed, what meaning does not add to the words, and whether no frame has them
- * all. `exact`: an address.
- */
+/** What was looked for instead of what was typed, and whether no frame has it all. `exact`: an address. */
 export function readingLine(
-  { words, without, let_go, meaning }: ReadAs,
+  { words, without, let_go }: ReadAs,
   { total, exact }: { total: number; exact: (q: string) => string },
 ): Html | false {
   const guesses = (total > 0 ? words : []).flatMap(({ word, as }) => {
@@ -60,18 +57,18 @@ export function readingLine(
     return meant === undefined ? [] : [{ word, meant }]
   })
   const isClose = total > 0 && let_go.some((word) => !guesses.some((one) => one.word === word))
-  const byWords = MEANING_TOLD[meaning ?? '']
-  if (guesses.length === 0 && !isClose && !byWords) return false
+  if (guesses.length === 0 && !isClose) return false
   const quoted = (word: string) => (word.startsWith('"') ? word : `"${word}"`)
   const asTyped = [...words.map(({ word }) => quoted(word)), ...without.map((word) => `-${quoted(word)}`)].join(' ')
   return html`<p class="reading">${
     guesses.length > 0 &&
     html`Showing ${guesses.map(({ meant }, n) => html`${n > 0 && ', '}<b>${meant}</b>`)}.
 <a href="${exact(asTyped)}">Only ${guesses.map(({ word }) => `“${word}”`).join(', ')}</a> `
-  }${byWords}${isClose && 'No frame has all of these. Closest:'}</p>`
+  }${isClose && 'No frame has all of these. Closest:'}</p>`
 }
 
-const MEANING_TOLD: Record<string, Html> = {
-  unavailable: html`Found by words alone. <a href="">Search again</a> by meaning too. `,
-  'english only': html`Found by words alone: the text model reads English. `,
+/** Why meaning adds nothing to the words. */
+export const WORDS_ALONE: Record<string, Html> = {
+  unavailable: html`<p class="reading">Found by words alone. <a href="">Search again</a> by meaning too.</p>`,
+  'english only': html`<p class="reading">Found by words alone: the text model reads English.</p>`,
 }

@@ -177,6 +177,9 @@ test('without a vector words answer, and nobody keeps that', async () => {
   expect(json.read_as.meaning).toBe('unavailable')
   expect(headers.get('cache-control')).toBe('no-store')
   expect(headers.get('etag')).toBeNull()
+  // Told where meaning would add frames, below those of the words.
+  const page = await (await fetch(`${service.url}/?q=hot+drink+for+two`)).text()
+  expect(page).toContain('<div id="close"><p class="reading">Found by words alone.')
   model.fail(undefined)
   // The model rests after its failure, then a question tries it.
   await until(async () => (await get(path)).read_as.meaning === 'close')
