@@ -7,6 +7,8 @@ test('control characters, direction marks and lone surrogates are gone, whatever
   expect([cleanText('ab😀', 3), cleanText('ab😀', 4), cleanText('ab😀cd', 2)]).toEqual(['ab', 'ab😀', 'ab'])
   // The joiners of Indic scripts and of emoji belong to the text.
   expect(cleanText('क्‍ष 👩‍💻')).toBe('क्‍ष 👩‍💻')
+  // More marks on a letter than any script has.
+  expect([...cleanText(`a${'\u0301\u0323'.repeat(200)}b`)].length).toBeLessThan(33)
   // A name that nobody can see is none.
   expect(['\u200b', '\u2060\ufeff \u00ad', '\u3164', '\u2800'].map((text) => cleanText(text))).toEqual(['', '', '', ''])
   expect(cleanLines('one\r\ntwo\u202e\n\nthree\u0007')).toBe('one\ntwo \n\nthree')

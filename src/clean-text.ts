@@ -3,6 +3,14 @@
  * NUL, and direction marks turn the text beside them.
  */
 
+/**
+ * Composed (NFC) or taken apart (NFKD). Of a run of marks 30 stay, as in Unicode's stream-safe texts (UAX #15, 13):
+ * without that bound the time to order them grows with the square of their number.
+ */
+export function normalized(text: string, form: 'NFC' | 'NFKD'): string {
+  return text.replace(/(\p{M}{30})\p{M}+/gu, '$1').normalize(form)
+}
+
 /** U+2800 is the braille pattern without dots. */
 const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
 
@@ -11,9 +19,7 @@ const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
  * `most`, and not within a surrogate pair. A text of invisible characters alone is empty.
  */
 export function cleanText(value: string, most = Number.POSITIVE_INFINITY): string {
-  const text = value
-    .toWellFormed()
-    .normalize('NFC')
+  const text = normalized(value.toWellFormed(), 'NFC')
     .replace(/[\s\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, ' ')
     .trim()
     .slice(0, most)
@@ -23,9 +29,7 @@ export function cleanText(value: string, most = Number.POSITIVE_INFINITY): strin
 
 /** As `cleanText`, for a text of several lines: line ends stay. */
 export function cleanLines(value: string): string {
-  return value
-    .toWellFormed()
-    .normalize('NFC')
+  return normalized(value.toWellFormed(), 'NFC')
     .replace(/\r\n?/g, '\n')
     .replace(/[\0-\t\v-\x1f\x7f-\x9f\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/g, ' ')
     .trim()

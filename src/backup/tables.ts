@@ -14,7 +14,7 @@ export async function withClient<T>(
   application_name: string,
   act: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionString, application_name })
+  const client = new pg.Client({ connectionString, application_name, keepAlive: true })
   // A lost connection shows at the next query.
   client.on('error', () => undefined)
   await client.connect()

@@ -58,6 +58,7 @@ export async function writeBackup(options: BackupOptions) {
     const snapshot = await copyTables(client, options, name)
     const files = await copyImages(options, name, snapshot.keys)
     const operatorKey = await copyOperatorKey(options, name)
+    await requireKept(client)
     const { tables, sequences, migrations, postgres } = snapshot
     await writeManifest(place, name, {
       format: 1,
@@ -94,6 +95,14 @@ async function keepMedia(client: pg.Client): Promise<void> {
     throw new BackupFailure(
       'Another backup of this library is running, or files are being removed. Try again in a minute.',
     )
+}
+
+/** What a lost connection let go may be removed by now, and another backup may have begun. */
+async function requireKept(client: pg.Client): Promise<void> {
+  await client.query('select').catch((error: unknown) => {
+    const told = 'The connection to the database ended while files were copied: some may be gone. Back up again.'
+    throw new BackupFailure(told, { cause: error })
+  })
 }
 
 async function copyTables(client: pg.Client, { place, onProgress }: BackupOptions, name: string) {

@@ -23,7 +23,7 @@ export type Message =
 
 /** As JSON.parse, except that an id too large for a double keeps its digits, so that it is echoed exactly. */
 export function parseBody(text: string): unknown {
-  if (!/\d{16}/.test(text)) return JSON.parse(text)
+  if (!/"id"\s*:\s*-?\d{16}/.test(text)) return JSON.parse(text)
   return JSON.parse(text, keepLargeId as (key: string, value: unknown) => unknown)
 }
 

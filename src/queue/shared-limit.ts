@@ -94,8 +94,9 @@ export function sharedLimit(redis: Redis, { name, concurrency, perMinute, leaseM
               if (!held) return
               held = false
               localHolders--
-              const freed = granted.shared ? redis.zrem(`limit:${name}`, id).catch(() => undefined) : Promise.resolve()
-              void freed.then(() => waiting.shift()?.())
+              // An answer that came too late may have left a lease there.
+              const freed = redis.zrem(`limit:${name}`, id).catch(() => undefined)
+              void (granted.shared ? freed : Promise.resolve()).then(() => waiting.shift()?.())
             },
           }
         }

@@ -95,7 +95,7 @@ export function mediaOf({ clips }: Pick<Timeline, 'clips'>): Media[] {
 
 /** The address of a film's file: below the folder that the caller named, else its bare name, to be linked by hand. */
 export function fileUrl({ fileName }: Media, mediaRoot: string | undefined): string {
-  const folder = (mediaRoot ?? '').replace(/^file:\/\//, '').replace(/\/+$/, '')
+  const folder = (mediaRoot ?? '').replace(/^file:\/\//, '')
   const path = `${folder.startsWith('/') ? folder : `/${folder}`}/${fileName}`.replace(/\/{2,}/g, '/')
   return `file://${path.split('/').map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`
 }

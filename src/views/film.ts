@@ -199,10 +199,7 @@ export function toShots(
     const { transition: kind, through } = shot
     return { kind, length_sec: kind === 'cut' ? 0 : length, through }
   }
-  const places = frames.map(({ id, t_sec }) => ({
-    id,
-    n: shots.findLastIndex(({ fromMs }) => fromMs <= t_sec * 1000),
-  }))
+  const framesOf = Map.groupBy(frames, ({ t_sec }) => shots.findLastIndex(({ fromMs }) => fromMs <= t_sec * 1000))
   return {
     shots: shots.map((shot, n) => ({
       n: n + 1,
@@ -214,7 +211,7 @@ export function toShots(
       way_out: wayInto(n + 1),
       held_share: shot.held,
       motion: shot.motion,
-      frame_ids: places.filter((place) => place.n === n).map(({ id }) => id),
+      frame_ids: (framesOf.get(n) ?? []).map(({ id }) => id),
     })),
     missing: missingOfShots(shots),
   }

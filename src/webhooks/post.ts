@@ -109,7 +109,7 @@ async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
       if (size >= MAX_READ) break
     }
   } catch {}
-  return cleanLines(Buffer.concat(kept).toString('utf8')).slice(0, KEPT)
+  return cleanLines(Buffer.concat(kept).toString('utf8')).slice(0, KEPT).toWellFormed()
 }
 
 function errorOfStatus(status: number): DeliveryError | null {

@@ -32,7 +32,7 @@ async function ingest(deps: IngestDeps, video: VideoRow, work: AttemptWork): Pro
   const { db, faultPoint } = deps
   const { source, extraction } = await fetchAndExtract(deps, video, work)
   await storeImages(deps.store, video.id, extraction, work.signal)
-  const keptKey = await keepFile(deps, video, source.file)
+  const keptKey = await keepFile(deps, video, source.file, work.signal)
   faultPoint('ingest-images-stored')
   await recordExtraction(db, {
     id: video.id,
@@ -52,10 +52,11 @@ async function keepFile(
   { store, keepVideos }: IngestDeps,
   { uploadKey }: VideoRow,
   file: string,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   if (!keepVideos || (uploadKey !== null && (await store.stat(uploadKey)))) return undefined
   const key = `uploads/${randomBytes(16).toString('hex')}`
-  await store.put(key, createReadStream(file), 'application/octet-stream')
+  await store.put(key, createReadStream(file, { signal }), 'application/octet-stream')
   return key
 }
 

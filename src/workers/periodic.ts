@@ -100,7 +100,10 @@ function restAfter(act: (signal: AbortSignal) => Promise<unknown>): (signal: Abo
   return async (signal) => {
     const started = performance.now()
     if (started < restsUntil) return
-    await act(signal)
-    restsUntil = performance.now() + 20 * (performance.now() - started)
+    try {
+      await act(signal)
+    } finally {
+      restsUntil = performance.now() + 20 * (performance.now() - started)
+    }
   }
 }

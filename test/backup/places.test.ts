@@ -209,6 +209,17 @@ test('a place is for one library: another one is refused before it changes anyth
   expect(await notice(backUp(store))).toMatch(/backups of another library/)
 })
 
+test('a backup whose connection ended while it copied files is not called whole', async () => {
+  using place = openFolder()
+  // Until then its connection keeps files from being removed.
+  const end = () =>
+    db.$client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'frames backup' and datname = current_database()`)
+  const open: MediaStore['open'] = (key, part) => end().then(() => media.open(key, part))
+  const get: MediaStore['get'] = (key) => end().then(() => media.get(key))
+  expect(await notice(backUp(openDiskStore(place.path), { media: { ...media, open, get } }))).toMatch(/Back up again/)
+})
+
 test('older backups go with the files that only they name', async () => {
   using place = openFolder()
   const store = openDiskStore(place.path)

@@ -82,6 +82,15 @@ test('a failure is tried again in time, under the same id and with the time of t
   ])
 })
 
+test('an answer of any letters is kept, cut between them', async () => {
+  const endpoint = await stage.register(receiver.url)
+  // Composed, a sign is two of four code points.
+  receiver.answer(status(200, {}, `a${'\u{1D160}'.repeat(255)}`))
+  await stage.write(1)
+  await stage.settle()
+  expect(await stage.deliveries(endpoint.id)).toMatchObject([{ state: 'delivered' }])
+})
+
 test('3,000 events for a paused endpoint all arrive after its resume, each once, and none from before', async () => {
   await stage.write(20)
   const { id } = await stage.register(receiver.url)

@@ -72,7 +72,7 @@ export const notArgument = z
   .meta({ description: 'Filters to leave out' })
 
 const { author: _, platform: __, video_id: ___, ...withinFilm } = filterArguments
-const stepFilters = onlyFilters({ ...withinFilm, query: z.string(), within_sec: z.number() }).partial()
+const stepFilters = onlyFilters({ ...withinFilm, query: z.string().max(500), within_sec: z.number() }).partial()
 
 /** A step of a sequence: the filters in which frames of one film differ, or words. Its schema is short too. */
 export const stepArgument = z

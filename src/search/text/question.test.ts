@@ -132,4 +132,5 @@ test('a long query is read to its hundredth word, and leaves out ten at most', (
   ])
   const many = readQuestion([...'abcdefghijkl'].map((letter) => `-x${letter}`).join(' '))
   expect([many.excluded.length, many.ignored]).toEqual([10, ['xk', 'xl']])
+  expect(readQuestion('a b '.repeat(100_000)).wanted).toHaveLength(10)
 })

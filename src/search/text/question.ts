@@ -42,7 +42,7 @@ const MAX_READ = 100
 export function readQuestion(q: string, words: NamedWords = {}): Question {
   const read: Read[] = []
   const all: Concept[] = []
-  const unread: string[] = []
+  let unread: string[] = []
   let room = MAX_READ
   let isMinus = false
   const pieces = q.split(/["“”„]/)
@@ -50,7 +50,7 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
     const written = tokenize(piece)
     const tokens = written.slice(0, room)
     room -= tokens.length
-    unread.push(...written.slice(tokens.length).map(({ word }) => word))
+    unread = unread.concat(written.slice(tokens.length).map(({ word }) => word))
     if (n % 2 === 1 && n < pieces.length - 1) {
       const phrase = tokens.map(({ word }) => word)
       if (phrase.length > 0) {

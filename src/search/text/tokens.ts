@@ -1,3 +1,4 @@
+import { normalized } from '../../clean-text.ts'
 import { wordsOf } from '../words/words.ts'
 
 /**
@@ -174,7 +175,7 @@ const PLAIN: Record<string, string> = { ß: 'ss', ø: 'o', ł: 'l', đ: 'd', ð:
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase()
-  const bare = text.normalize('NFKD').replace(ACCENT, '')
+  const bare = normalized(text, 'NFKD').replace(ACCENT, '')
   return (ASCII.test(bare) ? bare : bare.normalize('NFC'))
     .toLowerCase()
     .replace(/[ßøłđðþæœı]/g, (letter) => PLAIN[letter] ?? letter)
