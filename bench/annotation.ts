@@ -9,6 +9,7 @@ import {
   confusionOf,
   costOf,
   isRight,
+  scoreLanguages,
   scoreOf,
   scoreReading,
   scoreWords,
@@ -16,11 +17,11 @@ import {
 import type { About } from './support/bench.ts'
 import { defaultFolder } from './support/clips.ts'
 import { ATTRIBUTES, loadSamples, loadSpans, type Sample } from './support/labelled-frames.ts'
-import { makeProductFrames } from './support/product-frames.ts'
+import { makeLanguageFrames, makeProductFrames } from './support/product-frames.ts'
 
 /**
  * `--made` describes drawn frames of product films instead, of seeds that no rule was tuned on; `--samples` is their
- * number for each design. `--verbose` names each wrong answer.
+ * number for each design; and lines of three languages. `--verbose` names each wrong answer.
  */
 export const about: About = {
   measures:
@@ -40,6 +41,10 @@ export const about: About = {
       atLeast: 0.8,
     },
     { what: 'words of drawn frames', at: ['reading', 'all', 'recall'], atLeast: 0.95 },
+    ...['German', 'French', 'Spanish'].map((language) => ({
+      what: `words of ${language} as search finds them, without accents`,
+      at: ['languages', language, 'withoutAccents'],
+    })),
     { what: 'cost ÷ unavoidable cost', at: ['cost', 'ratio'], atMost: 1.3 },
   ],
 }
@@ -58,7 +63,8 @@ export async function run(args: string[]): Promise<object | undefined> {
   const samples = values.made
     ? await makeProductFrames(Number(values.samples))
     : await loadSamples(loadSpans(folder), folder, Number(values.samples))
-  const { version, answers, timings } = await annotateAll(samples)
+  const inLanguages = values.made ? await makeLanguageFrames() : []
+  const { version, answers, timings } = await annotateAll([...samples, ...inLanguages])
 
   const scores = Object.fromEntries(ATTRIBUTES.map((attribute) => [attribute, scoreOf(samples, answers, attribute)]))
   const withFace = samples.filter(({ span }) => span.labels.zone && span.labels.zone !== 'none')
@@ -70,14 +76,16 @@ export async function run(args: string[]): Promise<object | undefined> {
   }
   const byDesign = values.made ? scoreDesigns(samples, answers) : undefined
   const reading = values.made ? scoreReading(samples, answers) : undefined
+  const languages = values.made ? scoreLanguages(inLanguages, answers) : undefined
   console.table(accuracy)
   for (const attribute of ['subject', 'shot'] as const) console.table(confusionOf(samples, answers, attribute))
   if (byDesign) console.table(byDesign)
   if (reading) console.table(reading)
+  if (languages) console.table(languages)
   if (values.verbose) printWrong(samples, answers)
   return {
     bench: 'annotation',
-    ...(byDesign ? { byDesign, reading } : { cost: costOf(samples, timings) }),
+    ...(byDesign ? { byDesign, reading, languages } : { cost: costOf(samples, timings) }),
     annotator: version,
     frames: samples.length,
     accuracy,

@@ -49,9 +49,9 @@ const CEILINGS = {
   'src/workers': 1_513,
   'TypeScript of src': 58_778,
   'text of src': 66_183,
-  tests: 42_468,
-  bench: 6_807,
-  'words of docs': 21_565,
+  tests: 42_470,
+  bench: 6_856,
+  'words of docs': 21_563,
   'words of decisions': 6_000,
 }
 

@@ -87,6 +87,23 @@ export function scoreReading(samples: readonly Sample[], answers: Map<string, Fr
   return rows
 }
 
+/** How many words of each language were read, and how many when their accents do not count, as in search. */
+export function scoreLanguages(samples: readonly Sample[], answers: Map<string, FrameAnnotation>) {
+  const asFound = (word: string) => word.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('ß', 'ss')
+  const count = (of: readonly Sample[], toForm: (word: string) => string) => {
+    const found = of.flatMap(({ span, frame }) => {
+      const read = toWords(answers.get(frame.id)?.values.on_screen_text?.value ?? '').map(toForm)
+      return span.words.map((word) => read.includes(toForm(word)))
+    })
+    return { words: found.length, recall: share(found.filter(Boolean).length, found.length) }
+  }
+  const rows = [...Map.groupBy(samples, ({ span }) => span.file)].map(([language, of]) => {
+    const { words, recall } = count(of, (word) => word)
+    return [language, { words, recall, withoutAccents: count(of, asFound).recall }] as const
+  })
+  return Object.fromEntries(rows)
+}
+
 /** Rows are labels, columns are answers. An acceptable second answer counts under the label that accepts it. */
 export function confusionOf(
   samples: readonly Sample[],

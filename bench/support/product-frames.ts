@@ -28,3 +28,27 @@ async function makeProductFrame(design: Design, seed: number): Promise<Sample> {
   const span: Span = { file: design, fromSec: 0, toSec: 1, labels, alsoAcceptable, words: [], drawn }
   return { span, frame: await keptFrame(Buffer.from(page), `${design}-${seed}`, 1) }
 }
+
+/** Words of each language with its marks, and some without. */
+const LANGUAGES = {
+  German: 'Für größere Teams|Änderungen öffnen, prüfen und zurück|Heiße Grüße, schöne Straße|Täglich läuft mehr',
+  French: 'Créez votre équipe dès la première journée|Le reçu, où est le vôtre|Un hôtel à côté|Même à Noël, le cœur',
+  Spanish: 'Diseño rápido para cada niño|Mañana también habrá más páginas|¿Cómo se llama?|Aquí está la acción del año',
+}
+
+/** Lines of each language in two typefaces and sizes, dark on bright and bright on dark. */
+export async function makeLanguageFrames(): Promise<Sample[]> {
+  const samples: Sample[] = []
+  for (const [language, text] of Object.entries(LANGUAGES))
+    for (const [n, [font, size, ground, ink]] of [
+      ['DejaVu Sans', 22, '#ffffff', '#111827'],
+      ['DejaVu Serif', 38, '#101935', '#f1e9da'],
+    ].entries()) {
+      const rows = text.split('|').map((line, row) => `<text x="90" y="${160 + row * 130}">${line}</text>`)
+      const page = `<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"><rect width="1280" height="720"
+        fill="${ground}"/><g font-family="${font}" font-size="${size}" fill="${ink}">${rows.join('')}</g></svg>`
+      const span = { file: language, fromSec: 0, toSec: 1, labels: {}, alsoAcceptable: {}, words: toWords(text) }
+      samples.push({ span, frame: await keptFrame(Buffer.from(page), `${language}-${n}`, 1) })
+    }
+  return samples
+}

@@ -123,7 +123,7 @@ export const EVENTS = {
   'frames.annotated': event('Some frames of a video were described.', {
     ...videoFacts,
     frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
-    annotator: field(z.string(), 'The annotator and its version.', 'measured@5'),
+    annotator: field(z.string(), 'The annotator and its version.', 'measured@6'),
   }),
   'frames.embedded': event('What some frames mean was made comparable.', {
     space: field(z.string(), 'The text model, and how long its vectors are.', 'use-lite-en@512'),

@@ -11,8 +11,8 @@ export interface LineBox {
 /** Neighbouring pixels of detail differ by more. */
 const DETAIL = 8
 /** Pixels of another letter differ by more than this share of the contrast of a line, and at most by so much. */
-const CHANGED_SHARE = 0.25
-const CHANGED = 40
+const CHANGED_SHARE = 0.35
+const CHANGED = 64
 
 /** The bounds of all detail of a picture, with some ground around it. Null where it is flat. */
 export function findDetail({ data, width, height }: Raster, around: number): LineBox | null {
@@ -26,12 +26,16 @@ export function findDetail({ data, width, height }: Raster, around: number): Lin
       right = Math.max(right, x + 2)
       bottom = y + 1
     }
-  if (bottom === 0) return null
+  return bottom === 0 ? null : grown({ left, top, right, bottom }, around, { width, height })
+}
+
+/** A box with so much around it as the picture has. */
+export function grown({ left, top, right, bottom }: LineBox, by: number, within: Pick<Raster, 'width' | 'height'>) {
   return {
-    left: Math.max(0, left - around),
-    top: Math.max(0, top - around),
-    right: Math.min(width, right + around),
-    bottom: Math.min(height, bottom + around),
+    left: Math.max(0, left - by),
+    top: Math.max(0, top - by),
+    right: Math.min(within.width, right + by),
+    bottom: Math.min(within.height, bottom + by),
   }
 }
 
@@ -61,16 +65,10 @@ export function findLines(map: ArrayLike<number>, width: number, height: number)
   const lines: LineBox[] = []
   for (let from = 0; from < seen.length; from++) {
     if (seen[from] === 1 || map[from]! < TEXT) continue
-    const { left, top, right, bottom } = boundsOf(from, { map, width, height }, seen)
-    const [w, h] = [right - left, bottom - top]
-    if (Math.min(w, h) < LEAST_SIDE || meanOf(map, width, { left, top, right, bottom }) < LINE) continue
-    const grow = (w * h * GROWN_BY) / (2 * (w + h))
-    lines.push({
-      left: Math.max(0, left - grow),
-      top: Math.max(0, top - grow),
-      right: Math.min(width, right + grow),
-      bottom: Math.min(height, bottom + grow),
-    })
+    const box = boundsOf(from, { map, width, height }, seen)
+    const [w, h] = [box.right - box.left, box.bottom - box.top]
+    if (Math.min(w, h) < LEAST_SIDE || meanOf(map, width, box) < LINE) continue
+    lines.push(grown(box, (w * h * GROWN_BY) / (2 * (w + h)), { width, height }))
   }
   return lines
 }

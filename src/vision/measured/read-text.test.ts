@@ -8,7 +8,7 @@ function strip(letters: string, places: string, ground = 240, ink = 20) {
   const data = new Uint8Array(width * height * 3).fill(ground)
   for (const [n, place] of [...places].entries())
     if (place !== '.')
-      for (let y = 12; y < 36; y++) data.fill(ink, (y * width + n * 4) * 3, (y * width + n * 4 + 4) * 3)
+      for (let y = 10; y < 38; y++) data.fill(ink, (y * width + n * 4) * 3, (y * width + n * 4 + 4) * 3)
   const middle = (n: number) => ((places.indexOf(String(n)) + places.lastIndexOf(String(n)) + 1) / 2) * 4
   return {
     letters: [...letters].map((text, n) => ({ text, confidence: 0.9, x: middle(n) })),
@@ -23,6 +23,8 @@ test.each([
   ['发布更新', '00.11....22.33', '发布更新'],
   ['更新Go', '00.11....22.33', '更新 Go'],
   ['Iam', '00...11.22', 'I am'],
+  ['Hi!Go', '00.11.2...33.44', 'Hi! Go'],
+  ['a.ts', '00...1...22.33', 'a.ts'],
 ])('%s at %s is written %s, on any ground', (letters, places, words) => {
   for (const [ground, ink] of [
     [240, 20],
@@ -31,7 +33,7 @@ test.each([
     const line = strip(letters, places, ground, ink)
     const parts = splitWords(line.letters, line.pixels)
     expect(parts.map((part) => part.letters.map(({ text }) => text).join('')).join(' ')).toBe(words)
-    for (const { top, bottom } of parts) expect([top, bottom]).toEqual([12, 36])
+    for (const { top, bottom } of parts) expect([top, bottom]).toEqual([10, 38])
   }
 })
 

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { InferenceSession } from 'onnxruntime-web'
 import sharp, { type Region } from 'sharp'
-import { cutOut, findDetail, findLines, inReadingOrder, joinRows, type LineBox, looksAlike } from './find-lines.ts'
+import type { LineBox } from './find-lines.ts'
+import { cutOut, findDetail, findLines, grown, inReadingOrder, joinRows, looksAlike } from './find-lines.ts'
 import { nameOfModel } from './identity.ts'
 import type { Raster } from './picture.ts'
 import { type Letter, type Part, pitchOf, type Strip, splitWords, UNSPACED } from './split-words.ts'
@@ -31,10 +32,12 @@ const MIN_ALONE = 0.9
 const MIN_BETWEEN = 0.4
 /** So many pixels apart two boxes are of one line. */
 const NEAR = 4
+/** Lines of earlier pictures that are remembered. */
+const REMEMBERED = 200
 /** Longer sides in steps of the network's. */
 const STEP = 32
 /** The height that the recogniser was trained with, and the shortest and longest lines. */
-const STRIP = { height: 48, shortest: 96, longest: 3200, margin: 16 }
+const STRIP = { height: 48, shortest: 64, longest: 3200, margin: 8 }
 /** Reading costs by the column. Letters may stand as near to each other as in training: 25 in 320 columns. */
 const PITCH = { enough: 13, atLeast: 0.6 }
 /** What both networks expect of blue, green and red. */
@@ -71,9 +74,8 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     })
 
   async function run(session: InferenceSession, input: Float32Array, width: number, height: number) {
-    const outputs = await session.run({
-      [session.inputNames[0]!]: new Tensor('float32', input, [1, 3, height, width]),
-    })
+    const tensor = new Tensor('float32', input, [1, 3, height, width])
+    const outputs = await session.run({ [session.inputNames[0]!]: tensor })
     const { data, dims } = outputs[session.outputNames[0]!]!
     return { data: data as Float32Array, dims }
   }
@@ -85,12 +87,8 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     const region = toRegion(area)
     const [width, height] = [region.width, region.height].map((side) => Math.max(1, Math.round(side / STEP)) * STEP)
     const data = await cut(raster, region, width!, height!)
-    const { data: map } = await run(
-      detector,
-      toInput({ data, width: width!, height: height! }, DETECTED),
-      width!,
-      height!,
-    )
+    const input = toInput({ data, width: width!, height: height! }, DETECTED)
+    const { data: map } = await run(detector, input, width!, height!)
     const [x, y] = [region.width / width!, region.height / height!]
     return joinRows(findLines(map, width!, height!)).map((box) => ({
       left: area.left + Math.floor(box.left * x),
@@ -114,14 +112,14 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
     return best.map((letter) => ({ ...letter, x: (letter.x * strip.width) / narrow.width }))
   }
 
-  let last: { width: number; height: number; lines: Line[] } | undefined
+  let known = { of: '', lines: [] as Line[] }
 
   return {
-    /** A line that stands in the picture before, too, is not read again. */
+    /** A line that stood in an earlier picture, too, is not read again. */
     async read(raster: Raster): Promise<Reading> {
       const start = performance.now()
-      const { width, height } = raster
-      const before = last?.width === width && last.height === height ? last.lines : []
+      const of = `${raster.width} × ${raster.height}`
+      const before = known.of === of ? known.lines : []
       const lines: Line[] = []
       for (const box of await detect(raster)) {
         if (performance.now() - start > timeoutMs) return { unread: 'it took too long' }
@@ -131,11 +129,11 @@ export async function openTextReader({ models, timeoutMs }: { models: readonly s
           const strip = await cutStrip(raster, box)
           const parts = splitWords(await recognise(raster, box, strip), strip)
           const words = keepWords(parts).map((part) => toWord(part, { raster, strip, box }))
-          const around = grown(box, raster)
+          const around = grown(box, NEAR, raster)
           lines.push({ box, words, around, seen: cutOut(raster, around) })
         }
       }
-      last = { width, height, lines: lines.filter(({ words }) => words.length > 0) }
+      known = { of, lines: [...new Set([...lines.filter(hasWords), ...before])].slice(0, REMEMBERED) }
       const ordered = inReadingOrder(lines)
       const words = ordered.flatMap((one, line) => one.words.map((word) => ({ ...word, line })))
       return { words: withoutIcons(words), lines: ordered.length }
@@ -151,15 +149,9 @@ interface Line {
   seen: Uint8Array
 }
 
+const hasWords = ({ words }: Line) => words.length > 0
 const isNear = (a: LineBox, b: LineBox) =>
   (['left', 'top', 'right', 'bottom'] as const).every((side) => Math.abs(a[side] - b[side]) <= NEAR)
-
-const grown = ({ left, top, right, bottom }: LineBox, { width, height }: Raster): LineBox => ({
-  left: Math.max(0, left - NEAR),
-  top: Math.max(0, top - NEAR),
-  right: Math.min(width, right + NEAR),
-  bottom: Math.min(height, bottom + NEAR),
-})
 
 const toRegion = ({ left, top, right, bottom }: LineBox): Region => ({
   left,

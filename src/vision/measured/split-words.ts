@@ -24,9 +24,10 @@ export interface Part {
 
 /**
  * Between two words the gap is so wide: a multiple of the line's usual gap, and a share of the ink's height. Few
- * letters tell little of what is usual, and beside a mark a terminal's letters stand further apart.
+ * letters tell little of what is usual, and beside a mark a terminal's letters stand further apart: on both its sides.
+ * Behind the mark that ends a sentence or a part of it the gap is wider than before it.
  */
-const GAP = { ofUsual: 2.2, ofHeight: 0.18, ofHeightInShort: 0.3, ofHeightAtMark: 0.5, short: 12 }
+const GAP = { ofUsual: 2.2, ofHeight: 0.18, ofHeightInShort: 0.3, ofHeightAtMark: 0.5, ofHeightBehind: 0.25, short: 12 }
 /** A word's ink ends so many letters from the middle of its last one: beyond stands the line of a box. */
 const REACH = 0.9
 /** Japanese and Chinese are written without spaces. */
@@ -37,14 +38,23 @@ export function splitWords(letters: readonly Letter[], strip: Strip): Part[] {
   const ink = findInk(strip)
   const gaps = gapsOf(ink)
   const usual = middleOf(gaps.map(({ from, to }) => to - from)) ?? 0
-  const height = ink.bottom - ink.top
+  const pieces = [...gaps, { from: ink.right }].map(({ from }, n) => ink.within(gaps[n - 1]?.to ?? ink.left, from))
+  // Without what stands above or below few letters: the edge of a box.
+  const ends = (side: 'top' | 'bottom') => pieces.map((piece) => piece[side]).toSorted((a, b) => a - b)
+  const height = ends('bottom').at(-1 - Math.floor(gaps.length / 20))! - ends('top')[Math.floor(gaps.length / 20)]!
   const isShort = letters.length < GAP.short
   const least = Math.max((isShort ? GAP.ofHeightInShort : GAP.ofHeight) * height, GAP.ofUsual * usual)
   const isMark = (letter: Letter) => !/[\p{L}\p{N}]/u.test(letter.text)
   const findGap = (a: Letter, b: Letter) => {
     if (UNSPACED.test(a.text) && UNSPACED.test(b.text)) return undefined
     const wide = isMark(a) || isMark(b) ? Math.max(least, GAP.ofHeightAtMark * height) : least
-    const gap = gaps.find(({ from, to }) => to - from >= wide && from + to > 2 * a.x && from + to < 2 * b.x)
+    const gap = gaps.find(({ from, to }, n) => {
+      const before = /[.,;:!?]/.test(a.text) && !isMark(b) && gaps[n - 1]
+      const enough = before
+        ? Math.max(least, GAP.ofHeightBehind * height, GAP.ofUsual * (before.to - before.from))
+        : wide
+      return to - from >= Math.min(wide, enough) && from + to > 2 * a.x && from + to < 2 * b.x
+    })
     return gap && (gap.from + gap.to) / 2
   }
   const parts: { letters: Letter[]; left: number; right: number }[] = []
