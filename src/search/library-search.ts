@@ -97,7 +97,7 @@ export interface VideoDocument extends VideoRef {
   frame_count: number
   published_at: string | null
   added_at: string
-  /** The image of its strongest frame that is no title and no logo, else of its strongest. */
+  /** The image of its strongest frame. */
   image_path: string | null
   added_ms: number
   strength: number

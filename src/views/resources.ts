@@ -13,7 +13,7 @@ const video = {
   frame_count: z.int(),
   published_at: z.iso.datetime().nullable(),
   added_at: z.iso.datetime(),
-  image_url: z.url().nullable().describe('Its strongest frame that is no title or logo, if any.'),
+  image_url: z.url().nullable().describe('Its strongest frame.'),
 }
 const brand = { name: z.string(), video_count: z.int(), frame_count: z.int(), image_url: z.url().nullable() }
 const technique = {

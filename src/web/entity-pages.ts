@@ -107,24 +107,27 @@ export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path
 
 /**
  * Each by its own frame if that shows another picture than those before it, else by its strongest that does. One that
- * has none keeps its own with `mayShare`, else it has no cover.
+ * has none has no cover. Of films a title or a logo tells little: they have one only where there is no other frame,
+ * and share one before they have none.
  */
 export async function ownCovers<T extends { image_path: string | null }>(
   search: LibrarySearch,
   all: readonly T[],
-  { framesOf, mayShare = false }: { framesOf: (one: T) => FrameFilters; mayShare?: boolean },
+  { framesOf, areFilms = false }: { framesOf: (one: T) => FrameFilters; areFilms?: boolean },
 ): Promise<Covers> {
   const covers = await coversOf(search, all)
   const known: FrameHit['document'][] = []
   const isNew = (frame: FrameHit['document']) => !known.some((other) => isSamePicture(other, frame))
+  const tells = ({ subject }: FrameHit['document']) => !areFilms || (subject !== 'text-card' && subject !== 'logo')
   for (const one of all) {
     const first = covers.get(one.image_path)
     if (!first) continue
-    const others = isNew(first) ? [] : (await strongest(search, framesOf(one))).frames
-    const own = isNew(first) ? first : others.map(({ document }) => document).find(isNew)
+    const { frames } = isNew(first) && tells(first) ? { frames: [] } : await strongest(search, framesOf(one))
+    const fresh = [first, ...frames.map(({ document }) => document)].filter(isNew)
+    const own = fresh.find(tells) ?? fresh[0]
     if (own) known.push(own)
     if (own) covers.set(one.image_path, own)
-    else if (!mayShare) covers.delete(one.image_path)
+    else if (!areFilms) covers.delete(one.image_path)
   }
   return covers
 }

@@ -31,7 +31,7 @@ export function filmsRouter(deps: PageDeps): Routes {
       found.films.map(({ id }) => id),
     )
     const listed = found.films.flatMap(({ id }) => videos.get(id) ?? [])
-    const own = await ownCovers(search, listed, { framesOf: ({ id }) => ({ video: [id] }), mayShare: true })
+    const own = await ownCovers(search, listed, { framesOf: ({ id }) => ({ video: [id] }), areFilms: true })
     const coverOf = (id: string) => own.get(videos.get(id)?.image_path ?? null)
     const narrowed = filmsOf(query)
     for (const end of ['min', 'max'] as const)

@@ -200,6 +200,8 @@ describe.skipIf(noChromium)(`films in a browser${noChromium ? ` (skipped: ${noCh
     const posters = await page.locator('.tiles img').evaluateAll((all) => all.map((one) => one.getAttribute('src')))
     const shared = [films[5], films[6]].map((id) => frameIdOf(id!, 2_500))
     expect(posters.filter((src) => shared.some((id) => src?.includes(id)))).toHaveLength(1)
+    // All its other frames are titles.
+    expect(posters.filter((src) => src?.includes(frameIdOf(films[2]!, 900)))).toHaveLength(1)
     await expectAccessible(page)
     const boxes = page.getByRole('checkbox', { name: /^Choose/ })
     expect(await boxes.count()).toBe(0)

@@ -95,7 +95,7 @@ async function loadBrands(tx: Tx, authors: string[], schema: string): Promise<Br
 
 const NO_FRAMES: GroupSummary = { frameCount: 0, imagePath: null, strength: 0 }
 
-/** Those that have frames. The image of a video is a title or a logo only where it has no other. */
+/** Those that have frames. */
 async function summaries(
   tx: DbOrTx,
   schema: string,
@@ -105,15 +105,13 @@ async function summaries(
   if (keys.length === 0) return new Map()
   const by = sql.raw(column)
   const model = sql.raw(schema)
-  const saysLittle = sql.raw(column === 'video_id' ? `coalesce(subject, '') in ('text-card', 'logo'),` : '')
   const rows = await rowsOf<{ key: string; n: number; strength: number; image: string }>(
     tx,
-    sql`select k.key, c.n, c.strength, d.doc->>'image_path' as image
+    sql`select k.key, c.n, best.strength, d.doc->>'image_path' as image
           from unnest(${sql.param([...keys])}::text[]) as k(key)
-          cross join lateral (
-            select count(*)::int as n, max(strength) as strength from ${model}.frames where ${by} = k.key) c
-          cross join lateral (select id from ${model}.frames where ${by} = k.key
-                               order by ${saysLittle} strength desc, id limit 1) best
+          cross join lateral (select count(*)::int as n from ${model}.frames where ${by} = k.key) c
+          cross join lateral (select id, strength from ${model}.frames where ${by} = k.key
+                               order by strength desc, id limit 1) best
           join ${model}.documents d on d.kind = 'frames' and d.id = best.id`,
   )
   return new Map(rows.map(({ key, n, strength, image }) => [key, { frameCount: n, imagePath: image, strength }]))
