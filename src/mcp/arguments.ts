@@ -52,7 +52,7 @@ const SORTS: Readonly<Record<string, string>> = {
  * The arguments of one call under the names of the tool's schema, and what was read otherwise than it was written. A
  * null is an absent argument.
  */
-export type ArgumentReader = (given: Fields) => { args: Fields; notes: readonly string[] }
+export type ArgumentReader = (given: Fields) => { args: Fields; notes: string[] }
 
 export function argumentReader(tool: Tool): ArgumentReader {
   const { properties, required } = describeTool(tool).inputSchema
@@ -75,7 +75,7 @@ export function argumentReader(tool: Tool): ArgumentReader {
       if (whole === null) continue
       const name = nameOf(written, given)
       const value = name === 'not' && isFields(whole) ? opposites(whole) : withoutNulls(whole)
-      if (name === 'limit') read.push([name, readLimit(value, given.detail === 'full', notes)])
+      if (name === 'limit') read.push([name, readLimit(value, notes)])
       else if (name === 'sort') read.push([name, readSort(single(name, value), notes)])
       else if (name !== 'cursor' || name === written || !isNumber(value)) read.push([name, single(name, value)])
       // The first page has no cursor.
@@ -91,11 +91,10 @@ export function argumentReader(tool: Tool): ArgumentReader {
   }
 
   /** More than the most is the most. */
-  function readLimit(value: unknown, isFull: boolean, notes: string[]): unknown {
-    const maximum = schemas.limit?.maximum
-    const most = isFull && maximum !== undefined ? Math.min(maximum, MOST_IN_FULL) : maximum
+  function readLimit(value: unknown, notes: string[]): unknown {
+    const most = schemas.limit?.maximum
     if (most === undefined || !isNumber(value) || Number(value) <= most) return value
-    notes.push(`limit ${value} was read as ${most}, the most of ${tool.name}${isFull ? ' with detail: full' : ''}.`)
+    notes.push(`limit ${value} was read as ${most}, the most of ${tool.name}.`)
     return most
   }
 
@@ -140,9 +139,6 @@ const MAX_DEPTH = 3
 
 const MAX_NAME = 60
 
-/** More frames in full would be more than clients take: some 140,000 characters. */
-const MOST_IN_FULL = 24
-
 const isNumber = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'string' && /^\d{1,9}$/.test(value))
 
@@ -163,6 +159,17 @@ export function snakeCase(name: string): string {
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
     .toLowerCase()
+}
+
+/** More frames in full would be more than clients take: some 140,000 characters. */
+const MOST_IN_FULL = 24
+
+/** Parsed arguments with a limit that `detail: full` keeps, also where it is the tool's own; told in `notes`. */
+export function boundInFull(parsed: unknown, notes: string[]): unknown {
+  const { detail, limit = 0 } = parsed as { detail?: string; limit?: number }
+  if (detail !== 'full' || limit <= MOST_IN_FULL) return parsed
+  notes.push(`limit ${limit} was read as ${MOST_IN_FULL}, the most with detail: full.`)
+  return { ...(parsed as Fields), limit: MOST_IN_FULL }
 }
 
 /** What takes arguments. */

@@ -7,7 +7,7 @@ import { type Caller, refusalOf, type Scope } from '../library/accounts/key-chec
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { inTime } from '../turns.ts'
-import { type ArgumentReader, argumentReader, explainArguments, snakeCase } from './arguments.ts'
+import { type ArgumentReader, argumentReader, boundInFull, explainArguments, snakeCase } from './arguments.ts'
 import { declares, type Era, type Fields, INVALID_PARAMS, isFields, type RpcCall, RpcError, TASKS } from './protocol.ts'
 import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
@@ -36,7 +36,7 @@ export interface ToolCalls {
   priceOf(call: RpcCall): Price
   /**
    * Refusals are results that a model can act on.
-   * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door
+   * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door, AppError rate_limited
    */
   run(call: RpcCall, context: CallContext, era: Era): Promise<string | Buffer>
   /**
@@ -72,18 +72,19 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
+    const asked = boundInFull(parsed.data, notes)
     const { context } = answering
-    if (tool.needs) requireScope({ ...tool, scope: tool.needs(parsed.data) }, answering, keysUrl)
-    const raised = tool.raises?.(parsed.data) || tool.price
+    if (tool.needs) requireScope({ ...tool, scope: tool.needs(asked) }, answering, keysUrl)
+    const raised = tool.raises?.(asked) || tool.price
     const more = PRICES[raised === true ? 'write' : raised] - PRICES[tool.price]
     if (more > 0) await context.charge(more)
-    const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
+    const answered = await within(context, (toolContext) => tool.run(asked, toolContext))
     const task = answering.takesTasks ? await tool.toTask?.(answered, context) : undefined
     if (task) return { bytes: Buffer.from(JSON.stringify(answering.era.wrap(task))), keep: false, more }
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
-    const asText = (parsed.data as { format?: string }).format === 'text'
+    const asText = (asked as { format?: string }).format === 'text'
     const result = toResult(asText ? { text, images: answered.images } : { ...answered, text, structured })
     return { bytes: Buffer.from(JSON.stringify(answering.era.wrap(result))), keep: !answered.images, more }
   }
@@ -110,7 +111,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     }
     if (error instanceof ScopeMissing) throw error
     const known = toAppError(error)
-    if (known.code === 'internal') throw error
+    // Without points the status says so.
+    if (known.code === 'internal' || known.code === 'rate_limited') throw error
     if (known.code === 'unavailable')
       logger.warn({ tool: tool.name, err: known.cause }, 'tool call failed: storage unavailable')
     return failure(era, sentencesOf(known), known.code)

@@ -52,7 +52,7 @@ test('like frames: at most one of the same film, told as that; none, or more whe
   for (const { id, shares } of usual.structuredContent.frames)
     expect(shares.includes('the same film')).toBe(id === own[0]!.id)
   expect(usual.text).toContain('shares the same film; ')
-  expect(usual.structuredContent.total).toBe(usual.structuredContent.frames.length)
+  expect(usual.structuredContent.total).toBeUndefined()
   expect(ofFilm(await call('find_similar_frames', { frame_id: id, limit: 50, other_videos: true }))).toEqual([])
   const within = await get(`/api/frames/${id}/similar?video=${videoIds[2]}`)
   expect(within.frames.length).toBeGreaterThan(1)

@@ -60,6 +60,14 @@ test('a kept answer costs a raised price too, also where the version is looked u
   expect(charged).toEqual([2, 3, 2, 3])
 })
 
+test('points that end within a call are a 429 with Retry-After, as those that end before it', async () => {
+  const raises = () => {
+    throw new AppError('rate_limited', 'Too many requests.', { retryAfterSec: 7 })
+  }
+  const { ask } = open({ tools: [{ ...echoTool, raises }] })
+  expect(await ask(call('echo'))).toMatchObject({ status: 429, retry: '7', error: { code: 429 } })
+})
+
 test('a kept answer excuses nothing: arguments, revision and headers are looked at each time', async () => {
   const { ask } = counting()
   const modern = { ...call('count'), params: { _meta: MODERN_META, name: 'count' } }

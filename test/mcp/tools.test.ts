@@ -338,6 +338,10 @@ describe('answers that help on', () => {
     expect(few.structuredContent.frames[0].missing).toBeUndefined()
     for (const { missing } of few.structuredContent.frames.slice(1)) expect(missing.length).toBeGreaterThan(0)
     expect(few.text.match(/^ {2}misses: /gm)).toHaveLength(2)
+    // They count into the limit.
+    const two = await call('search_frames', { query: 'dark command', author: 'Northwind', limit: 2 })
+    expect(two.text).toMatch(/^1 frame, then 1 partial match\n/)
+    expect(two.structuredContent.frames).toHaveLength(2)
   })
 })
 

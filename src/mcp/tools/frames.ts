@@ -11,7 +11,7 @@ import type {
   LibrarySearch,
   ReadAs,
 } from '../../search/library-search.ts'
-import { MOST_COUNTED } from '../../search/query.ts'
+import { MAX_RELEVANCE_DEPTH, MOST_COUNTED } from '../../search/query.ts'
 import { countUndescribed } from '../../views/parameters.ts'
 import { COUNTED } from '../../vocabulary.ts'
 import { readCursor, toCursor } from '../arguments.ts'
@@ -178,8 +178,9 @@ async function presentPage(
   const close = Math.min(CLOSE, args.limit)
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
-  const found = await deps.search.frames(query)
-  const hasNext = found.frames.length === args.limit && !isByMeaning(found)
+  const found = within(args.limit, await deps.search.frames(query))
+  const isLast = isByMeaning(found) || (query.sort === 'relevance' && page * args.limit >= MAX_RELEVANCE_DEPTH)
+  const hasNext = found.frames.length === args.limit && !isLast
   const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
   const few = query.q !== '' && page === 1 && found.frames.length < FEW
   const hasNoFull = found.full === 0 && found.frames.length > 0
@@ -249,6 +250,13 @@ export function readingLines(
     ...(hasNoFull ? [lack] : []),
     ...(meaning && meaning !== 'close' ? [`By meaning: ${meaning}.`] : []),
   ]
+}
+
+/** What follows the frames of a page counts into its limit. */
+function within(limit: number, found: FramePage): FramePage {
+  const room = limit - found.frames.length
+  const close = found.close?.slice(0, room)
+  return { ...found, close, partialMatches: found.partialMatches?.slice(0, room - (close?.length ?? 0)) }
 }
 
 const isByMeaning = ({ frames }: FramePage) => frames[0]?.matched.meaning !== undefined

@@ -33,7 +33,7 @@ export function findSimilarFrames(deps: ToolApp): Tool {
       images: imagesArgument,
       format: formatArgument,
     }),
-    output: FrameList.extend({ total: z.number() }),
+    output: FrameList,
     async run(args) {
       const { filters, notes } = await readBrands(deps.search, await resolveFilters(deps, args))
       const [hits, [me]] = await Promise.all([
@@ -57,7 +57,7 @@ export function findSimilarFrames(deps: ToolApp): Tool {
       }
       const heading = [headingOf(args.frame_id, counts), ...notes].join('\n')
       const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
-      return { ...answer, structured: { ...listed, total: alike.length } }
+      return { ...answer, structured: listed }
     },
   })
 }
