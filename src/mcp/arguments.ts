@@ -31,6 +31,7 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
   from_sec: [['from', 'start', 'start_sec', 'after_sec']],
   to_sec: [['to', 'end', 'end_sec', 'until', 'before_sec']],
   cursor: [['next_cursor', 'page', 'page_number']],
+  url: [['urls', 'video_url', 'video_urls', 'source_url', 'address', 'link', 'links']],
   limit: [['n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'page_size']],
 }
 
@@ -71,9 +72,11 @@ export function argumentReader(tool: Tool): ArgumentReader {
     const notes: string[] = []
     // Entries, because an argument may be called `__proto__`.
     const read: [string, unknown][] = []
-    for (const [written, whole] of Object.entries(given)) {
+    // What has one meaning first: what has several means what is left.
+    const byMeanings = Object.entries(given).sort(([one], [other]) => namesOf(one).length - namesOf(other).length)
+    for (const [written, whole] of byMeanings) {
       if (whole === null) continue
-      const name = nameOf(written, given)
+      const name = nameOf(written, given, read)
       const value = name === 'not' && isFields(whole) ? opposites(whole) : withoutNulls(whole)
       if (name === 'limit') read.push([name, readLimit(value, notes)])
       else if (name === 'sort') read.push([name, readSort(single(name, value), notes)])
@@ -117,11 +120,16 @@ export function argumentReader(tool: Tool): ArgumentReader {
   }
 
   /** A name that could only mean arguments that are given too stays as it was written: one of them is wrong. */
-  function nameOf(written: string, given: Fields): string {
-    if (declared.has(written) || written.length > MAX_NAME) return written
+  function nameOf(written: string, given: Fields, read: readonly [string, unknown][] = []): string {
+    if (declared.has(written)) return written
+    const isFree = (name: string) => (given[name] ?? null) === null && !read.some(([taken]) => taken === name)
+    return namesOf(written).find(isFree) ?? written
+  }
+
+  function namesOf(written: string): readonly string[] {
+    if (declared.has(written) || written.length > MAX_NAME) return []
     const plain = snakeCase(written)
-    const names = declared.has(plain) ? [plain] : (meant.get(plain) ?? [])
-    return names.find((name) => given[name] === undefined || given[name] === null) ?? written
+    return declared.has(plain) ? [plain] : (meant.get(plain) ?? [])
   }
 }
 
@@ -178,21 +186,26 @@ type Taker = Pick<Tool, 'name' | 'input'>
 const MAX_ISSUES = 8
 const MAX_UNKNOWN = 20
 
-/** What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. */
-export function explainArguments(tool: Taker, given: Fields, error: z.ZodError): string {
+/**
+ * What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. `finder`: the
+ * tool that takes most filters, named where it takes what is unknown here.
+ */
+export function explainArguments(tool: Taker, given: Fields, error: z.ZodError, finder?: Taker): string {
   const lines = firstOfEach(error.issues)
     .slice(0, MAX_ISSUES)
-    .map((issue) => explainIssue(tool, given, issue))
+    .map((issue) => explainIssue(tool, given, issue, finder))
   return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
 }
 
-function explainIssue(tool: Taker, given: Fields, issue: z.core.$ZodIssue): string {
+function explainIssue(tool: Taker, given: Fields, issue: z.core.$ZodIssue, finder?: Taker): string {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const names = issue.keys.slice(0, MAX_UNKNOWN).map((name) => `"${name.slice(0, 60)}"`)
-    return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
+    const elsewhere = finder ? argumentNames(finder).filter((name) => issue.keys.includes(name)) : []
+    const help = elsewhere.length > 0 ? `. ${finder!.name} takes ${elsewhere.join(', ')}` : ''
+    return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool).join(', ') || 'none'}${help}`
   }
   // A single value may stand for a list of one: name the argument as it was written.
-  const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
+  const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) === 'object')
   const value = valueAt(given, written)
   const path = written.join('.')
   if (value === undefined && issue.code === 'invalid_type')
@@ -216,8 +229,8 @@ function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
   )
 }
 
-function argumentNames(tool: Taker): string {
-  return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {}).join(', ') || 'none'
+function argumentNames(tool: Taker): string[] {
+  return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {})
 }
 
 /** An opaque cursor: a page number, a fingerprint of the arguments, which fits no other question, and the engine. */

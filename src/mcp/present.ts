@@ -48,11 +48,12 @@ const further = {
   annotation: z.object({ model: z.string(), caption: z.number().optional() }).optional(),
 } satisfies Record<Exclude<keyof ShownFrame, keyof typeof CompactFrame.shape | Untold>, z.ZodType>
 
-/** And of why it was found. */
+/** And of why it was found, or pinned. */
 export const DetailedFrame = CompactFrame.extend({
   score: z.number().optional(),
   shares: z.array(z.string()).optional(),
   missing: z.array(z.string()).optional(),
+  note: z.string().optional(),
   ...further,
 })
 export type PresentedFrame = z.infer<typeof DetailedFrame>
@@ -100,7 +101,7 @@ export interface Presented {
 }
 
 export function toPresentedFrame(
-  { document: frame, score, shares, missing, meaning }: Presented,
+  { document: frame, score, shares, missing, meaning, note }: Presented,
   publicUrl: string,
   detail: Detail,
   max: number,
@@ -110,6 +111,7 @@ export function toPresentedFrame(
     score: score === undefined ? undefined : Math.round(score * 1000) / 1000,
     shares: meaning === undefined ? shares && [...shares] : [`meaning ${meaning}`],
     missing: missing && [...missing],
+    note: note ?? undefined,
   }
   if (detail === 'compact') return compact
   return {

@@ -144,7 +144,7 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
     return [{ mimeType: 'text/plain', text: lines.join('\n') }, ...pictures]
   }
 
-  /** The text of a tool's answer, under the tool's terms. */
+  /** The text of a tool's answer, under the tool's terms. No limit is passed: the cursor in it must fit the tool. */
   function ofTool(
     name: string,
     { argsOf, ...told }: Pick<Template, 'title' | 'description'> & { argsOf(id: string): object },
@@ -170,13 +170,13 @@ function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): Rea
   }
   const video = ofTool('get_video_frames', {
     title: 'Video',
-    description: 'The frames of a video in time order',
+    description: 'The first frames of a video in time order',
     argsOf: (id) => ({ video_id: id }),
   })
   const board = ofTool('get_board', {
     title: 'Board',
-    description: 'The frames of one of your boards in their order, with your notes',
-    argsOf: (id) => ({ board_id: id, limit: MAX_LISTED }),
+    description: 'The first frames of one of your boards in their order, with your notes',
+    argsOf: (id) => ({ board_id: id }),
   })
   return new Map(Object.entries({ frame, video, board }))
 }

@@ -41,6 +41,12 @@ test('a technique that no frame shows is not advised', async () => {
   expect(lines).toEqual(['- nearest techniques: logo-wall (3 frames)'])
 })
 
+test('an empty library is not browsed again', async () => {
+  expect(await suggest(libraryWith({}).app, query)).toEqual([
+    '- add_video, for operators: the library has no frames yet',
+  ])
+})
+
 test('what the search has counted is told in words, without asking again', async () => {
   const { asked, app } = libraryWith({})
   const filters = { tone: ['dark'], video: ['a', 'b'] } as const

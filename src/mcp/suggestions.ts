@@ -25,6 +25,8 @@ export async function suggest(
     const counted = near.map(({ slug, frame_count }) => `${slug} (${plural(frame_count, 'frame')})`)
     lines.push(`- nearest techniques: ${counted.join(', ')}`)
   }
+  const isWall = query.q === '' && Object.keys(query.filters).length === 0
+  if (isWall) return ['- add_video, for operators: the library has no frames yet']
   if (lines.length === 0) lines.push('- list_techniques for the vocabulary, browse_frames without filters for the wall')
   return lines
 }

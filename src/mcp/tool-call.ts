@@ -71,7 +71,10 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   async function answer(tool: Tool, given: Fields, answering: Answering) {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
-    if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
+    if (!parsed.success) {
+      const finder = tool.scope === null ? byName.get('search_frames') : undefined
+      throw new AppError('invalid_request', explainArguments(tool, args, parsed.error, finder))
+    }
     const asked = boundInFull(parsed.data, notes)
     const { context } = answering
     if (tool.needs) requireScope({ ...tool, scope: tool.needs(asked) }, answering, keysUrl)
@@ -258,7 +261,8 @@ function failure(era: Era, text: string, code: string | Fields): string {
 
 function sentencesOf(error: AppError): string {
   const details = (error.details ?? []).filter((detail) => detail.message !== error.message)
-  const lines = [error.message, ...details.map((detail) => `${detail.path}: ${detail.message}`)]
+  const help = error.missing === 'frame' ? ' Pass ids or image URLs from search_frames or another tool.' : ''
+  const lines = [error.message + help, ...details.map((detail) => `${detail.path}: ${detail.message}`)]
   if (error.retryAfterSec !== undefined) lines.push(`Try again in ${Math.ceil(error.retryAfterSec)} seconds.`)
   return lines.join('\n')
 }

@@ -4,7 +4,7 @@ import { valuesCalled } from '../search/text/named-words.ts'
 
 /** Values of arguments as models write them: one for a list, a list as text, an address for an id. */
 
-const MAX_VALUES = 50
+export const MAX_VALUES = 50
 
 /**
  * A list of values; an empty one filters nothing. Also takes what models write instead: a single value, a list as JSON
@@ -15,10 +15,13 @@ export function oneOrMany<T extends z.ZodType>(
   item: T,
   { commas = true, attribute }: { commas?: boolean; attribute?: string } = {},
 ) {
+  const isClosed = item instanceof z.ZodEnum
+  // A number or a flag is told what there is to choose from.
+  const toText = (value: unknown) => (isClosed && /^(number|boolean)$/.test(typeof value) ? String(value) : value)
   const toList = commas ? splitCommas : wrapSingle
-  const spelled = item instanceof z.ZodEnum ? spelling(item.options as string[], attribute) : (value: unknown) => value
+  const spelled = isClosed ? spelling(item.options as string[], attribute) : (value: unknown) => value
   return z
-    .preprocess((value) => atMost(MAX_VALUES, toList(value), spelled), z.array(item))
+    .preprocess((value) => atMost(MAX_VALUES, toList(toText(value)), spelled), z.array(item))
     .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
     .transform((values) => (values.length > 0 ? values : undefined))
 }
@@ -53,7 +56,7 @@ function spelling(options: readonly string[], attribute: string | undefined) {
 }
 
 /** `"a, b"` and `'["a", "b"]'` as `["a", "b"]`; any other value unchanged. */
-function splitCommas(value: unknown): unknown {
+export function splitCommas(value: unknown): unknown {
   if (typeof value !== 'string') return value
   return (
     jsonList(value) ??
@@ -70,8 +73,8 @@ function wrapSingle(value: unknown): unknown {
 }
 
 /** A list written as JSON text. */
-function jsonList(text: string): unknown[] | undefined {
-  if (!/^\s*\[/.test(text)) return undefined
+export function jsonList(text: unknown): unknown[] | undefined {
+  if (typeof text !== 'string' || !/^\s*\[/.test(text)) return undefined
   try {
     return JSON.parse(text) as unknown[]
   } catch {

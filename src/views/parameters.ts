@@ -213,7 +213,7 @@ export function toFilters(values: Values<typeof filterParameters>): FrameQuery['
       (values[name] as readonly string[] | undefined)?.includes(value),
     )
     if (both !== undefined)
-      throw invalid(`not_${name}`, `${name} asks for "${both}", and not_${name} leaves it out: send one of them`)
+      throw invalid(`not_${name}`, `${name}: "${both}" is both asked for and left out. Send one of them.`)
   }
   return filters as FrameQuery['filters']
 }

@@ -143,8 +143,8 @@ describe('a board, as over HTTP', () => {
     )
     await pin({ frame_ids: [five[1]], note: '' })
     const { frames } = (await call('get_board', { board_id: board.id }, bearer)).structuredContent
-    const notes = frames.map(({ note }: { note: string | null }) => note)
-    expect(notes).toEqual(['first', null, null, 'for Monday', 'first'])
+    const notes = frames.map(({ note }: { note?: string }) => note)
+    expect(notes).toEqual(['first', undefined, undefined, 'for Monday', 'first'])
     expect(await eventsOf(board.id)).toEqual({
       'board.created': 1,
       'board.frame_pinned': 5,
@@ -191,6 +191,36 @@ describe('a board, as over HTTP', () => {
       'board.shared': 1,
       'board.unshared': 1,
     })
+  })
+  test('says what it is about and whether it is shared; in full its frames and saves tell all', async () => {
+    const made = { board_name: 'Told', description: 'Calm openings', share: 'new_link' }
+    expect((await call('edit_board', made, bearer)).structuredContent.created).toBe(true)
+    await call('pin_frame', { board_id: 'Told', frame_ids: five }, bearer)
+    await call('save_frame', { frame_ids: five }, bearer)
+    const line = '"Told" (5 frames), shared, about "Calm openings"'
+    expect((await call('get_board', {}, bearer)).text).toContain(line)
+    for (const [name, args] of [
+      ['get_board', { board_id: 'Told' }],
+      ['list_saves', {}],
+    ] as const) {
+      const whole = await call(name, { ...args, detail: 'full' }, bearer)
+      if (name === 'get_board') expect(whole.text.split('\n')[0]).toContain(line)
+      const [frame] = whole.structuredContent.frames
+      expect([frame.surface, frame.palette]).toEqual([expect.any(String), expect.any(Array)])
+      expect(whole.text).toContain('; colours #')
+      const { text, structuredContent } = await call(name, args, bearer)
+      expect([structuredContent.frames[0].caption, structuredContent.frames[0].surface]).toEqual([
+        frame.caption,
+        undefined,
+      ])
+      const alone = (await post(service.mcp, callOf(name, { ...args, format: 'text' }), bearer)).json.result
+      expect(alone).toEqual({ content: [{ type: 'text', text }] })
+    }
+    const past = await call('get_board', { board_id: 'Told', page: 9 }, bearer)
+    expect(past.text).toBe(`board ${past.structuredContent.board.id} ${line}; no more frames`)
+    await call('edit_board', { board: 'Told', title: 'Retold' }, bearer)
+    expect((await call('get_board', { name: 'Retold' }, bearer)).structuredContent.total).toBe(5)
+    await call('remove', { frame_ids: five }, bearer)
   })
   test('is exported with its credits, and deleted when asked twice', async () => {
     const { board } = (await call('edit_board', { name: 'Gone' }, bearer)).structuredContent

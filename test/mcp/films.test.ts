@@ -78,6 +78,7 @@ test('a step takes what filters take', async () => {
   const plain = (await call('find_sequences', { steps })).structuredContent.sequences
   expect(plain.length).toBeGreaterThan(0)
   for (const given of [
+    JSON.stringify(steps),
     [{ subject: 'Presenters' }, { subject: 'UI', within_sec: '1' }],
     [
       { subject: 'Speaker', technique: null, query: null },
@@ -97,4 +98,5 @@ test('find_sequences tells where one thing follows another, with both pictures',
   expect(text.match(/https?:\S+\.webp/g)!.length).toBeGreaterThanOrEqual(2)
   const none = await call('find_sequences', { steps: [{ query: 'walrus' }, { subject: 'ui' }] })
   expect(none.text).toMatch(/No film has every step/)
+  expect(none.structuredContent.notes).toEqual(['No film has every step.'])
 })

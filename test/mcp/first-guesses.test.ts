@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { seedVideo } from '../support/seed.ts'
 import { ids, useToolLibrary } from './tool-library.ts'
 
@@ -60,6 +62,33 @@ describe('a video', () => {
   test('and how many frames is asked for by any usual name', async () => {
     for (const name of ['limit', 'n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'pageSize'])
       expect((await works('search_frames', { query: 'dark', [name]: 2 })).structuredContent.frames).toHaveLength(2)
+  })
+  test('of a title or address with commas is one; other commas part several', async () => {
+    const title = 'Atlas, the launch film'
+    const [one] = videoIds
+    const sourceUrl = 'https://films.example.com/a,b.mp4'
+    const film = { title, sourceUrl, sourceKey: `url:${sourceUrl}`, frames: [{ caption: 'a medlar' }] }
+    const { id } = await seedVideo(service.stores.db, film)
+    await service.drain()
+    for (const [video_id, ...found] of [
+      [title, id],
+      [sourceUrl, id],
+      [`${id},${one}`, id, one],
+    ] as const) {
+      const { structuredContent } = await works('browse_frames', { video_id, limit: 100 })
+      expect(new Set(ids(structuredContent.videos)), video_id).toEqual(new Set(found))
+    }
+    const { db } = service.stores
+    const { id: accountId } = await createAccount(db, { email: 'o@example.org', role: 'operator', plan: 'pro' })
+    const { key } = await createKey(db, { accountId, name: 'k', scopes: ['videos:write'] })
+    const named = { video_id: [title, frames[0]!.id, frames[0]!.image_url] }
+    const told = await works('video_status', named, { authorization: `Bearer ${key}` })
+    const toldOf = told.structuredContent.videos.map(({ video_id }: { video_id: string }) => video_id)
+    expect([new Set(toldOf), told.structuredContent.unknown]).toEqual([new Set([id, videoIds[3]]), []])
+    // What is not known is left out.
+    const [shown] = (await works('get_video_frames', { video_id: id })).structuredContent.videos
+    expect(Object.values(shown)).not.toContain(null)
+    expect((await call('browse_frames', { video_id: `${one}, nosuchvideo` })).text).toContain('"nosuchvideo"')
   })
   test('that is not there is named', async () => {
     const { text, _meta } = await call('browse_frames', { video_id: [videoIds[0], 'nosuchvideo'] })
@@ -141,10 +170,10 @@ describe('frames', () => {
     expect([wrong.isError, wrong._meta.code, wrong.text]).toEqual([
       true,
       'not_found',
-      'No such frame: nosuch-1. Nothing was changed.',
+      'No such frame: nosuch-1. Nothing was changed. Pass ids or image URLs from search_frames or another tool.',
     ])
     const two = await call('save_frame', { frame_ids: ['nosuch-1', frames[0]!.id, 'nosuch-2'] }, bearer)
-    expect(two.text).toBe('No such frames: nosuch-1, nosuch-2. Nothing was changed.')
+    expect(two.text).toContain('No such frames: nosuch-1, nosuch-2. Nothing was changed. Pass ids')
     const malformed = await call('save_frame', { frame_ids: [frames[0]!.id, 'no id at all'] }, bearer)
     expect(malformed.text).toContain('frame_ids.1 (got "no id at all")')
     expect((await works('list_saves', {}, bearer)).structuredContent.frames).toEqual([])

@@ -88,6 +88,19 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
   })
 })
 
+test('the cursor in the text of a board leads on with its tool', async () => {
+  const { accountId, bearer } = await service.keyOf('pro')
+  const { frames } = (await (await fetch(`${service.url}/api/frames`)).json()) as { frames: { id: string }[] }
+  const { id: boardId } = await createBoard(service.stores.db, { accountId, name: 'Long' })
+  const frameIds = frames.slice(0, 45).map(({ id }) => id)
+  await pinFrames(service.stores.db, { accountId, boardId, frameIds })
+  await using client = await connect('modern', bearer)
+  const { contents } = await client.readResource({ uri: `board://${boardId}` })
+  const cursor = /; more with cursor ([\w-]+)/.exec(JSON.stringify(contents))![1]
+  const next = await client.callTool({ name: 'get_board', arguments: { board_id: boardId, cursor } })
+  expect((next.structuredContent as { frames: object[] }).frames).toHaveLength(5)
+})
+
 test('a list of the protocol has one page: a cursor is unknown to each', async () => {
   for (const method of ['tools', 'resources', 'resources/templates', 'skills'].map((of) => `${of}/list`)) {
     const code = async (cursor: unknown) =>

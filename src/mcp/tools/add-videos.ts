@@ -8,6 +8,7 @@ import { leftOf, lineOf, openTask, statusLine } from '../tasks.ts'
 import { ADDS, defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { severalOf } from '../values.ts'
 import { rightsOf } from './collection.ts'
+import { findVideo } from './library.ts'
 
 /** What operators add to the library, and how far it is. */
 
@@ -52,25 +53,28 @@ function addVideo({ db, ytdlp }: ToolApp): Tool {
           refused.push({ url, why: error.message })
         }
       }
+      const isDropped = urls.length > 1 && title !== undefined
+      const notes = isDropped ? ['title was left out: it is of a single video. Call add_video for each.'] : []
       const lines = [
         ...videos.map(({ created, unchanged, ...video }) => {
           const stays = unchanged.length > 0 ? `; as before, until an operator edits it: ${unchanged.join(', ')}` : ''
           return `${created ? 'queued' : 'already there'}: ${lineOf(video)}${stays}`
         }),
         ...refused.map(({ url, why }) => `refused: ${quote(url, 200)}: ${why}`),
+        ...notes,
       ]
-      return { text: lines.join('\n'), structured: { videos, refused } }
+      return { text: lines.join('\n'), structured: { videos, refused }, notes }
     },
     // A task tells of its videos alone, so what is refused, or there already, is told at once.
-    async toTask({ structured: { videos, refused } }, { caller }) {
-      if (refused.length > 0 || videos.some(({ created }) => !created)) return undefined
+    async toTask({ structured: { videos, refused }, notes = [] }, { caller }) {
+      if (refused.length + notes.length > 0 || videos.some(({ created }) => !created)) return undefined
       const ids = videos.map(({ video_id }) => video_id)
       return openTask(db, caller!.account.id, ids)
     },
   })
 }
 
-function videoStatus({ db }: ToolApp): Tool {
+function videoStatus(deps: ToolApp): Tool {
   return defineTool({
     name: 'video_status',
     title: 'Progress of videos',
@@ -89,9 +93,11 @@ function videoStatus({ db }: ToolApp): Tool {
       unknown: z.array(z.string()),
     }),
     async run({ video_id: given }) {
-      const asked = given.map((one) => ({ one, id: videoIdAt(one) ?? one }))
+      // What is not ready yet has no other name than its id and its address.
+      const idOf = async (one: string) => (await findVideo(deps, one)) ?? videoIdAt(one) ?? one
+      const asked = await Promise.all(given.map(async (one) => ({ one, id: await idOf(one) })))
       const reports = await reportVideos(
-        db,
+        deps.db,
         asked.map(({ id }) => id),
       )
       const videos = reports.map(({ id, title, status, frame_count, stages, failure }) => {

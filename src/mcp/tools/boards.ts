@@ -19,11 +19,11 @@ import { boardBrief, MOST_PANELS } from '../../views/brief.ts'
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { readCursor, toCursor } from '../arguments.ts'
-import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
+import { type Detail, DetailedFrame, moreWith, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, type Tool, type ToolApp, type ToolContext } from '../tool.ts'
-import { flagArgument, limitArgument } from '../values.ts'
+import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { accountOf, presentRows, rightsOf, withCursorNamed } from './collection.ts'
-import { cursorArgument } from './library.ts'
+import { briefDetailArgument, cursorArgument } from './library.ts'
 
 export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id or unique name')
 const boardName = z.string().min(1).max(MAX_BOARD_NAME)
@@ -69,11 +69,13 @@ function getBoard(deps: ToolApp): Tool {
       board_id: boardIdArgument.optional(),
       limit: limitArgument(40, 100),
       cursor: cursorArgument,
+      detail: briefDetailArgument,
+      format: formatArgument,
     }),
     output: z.object({
       boards: z.array(BoardSummary).optional(),
       board: BoardSummary.optional(),
-      frames: z.array(CompactFrame.extend({ note: z.string().nullable() })).optional(),
+      frames: z.array(DetailedFrame).optional(),
       videos: VideoNames.optional(),
       total: z.number(),
       next_cursor: z.string().nullable(),
@@ -83,7 +85,7 @@ function getBoard(deps: ToolApp): Tool {
   })
 }
 
-type Page = { limit: number; cursor?: string | undefined }
+type Page = { limit: number; cursor?: string | undefined; detail: Detail }
 
 async function listOwn({ db }: ToolApp, { limit, cursor }: Page, context: ToolContext) {
   const accountId = accountOf(context)
@@ -93,7 +95,7 @@ async function listOwn({ db }: ToolApp, { limit, cursor }: Page, context: ToolCo
   ])
   const heading = total === 0 ? 'No boards. edit_board makes one.' : `${plural(total, 'board')}${moreWith(next)}`
   return {
-    text: [heading, ...boards.map(boardLine)].join('\n'),
+    text: [heading, ...boards.map(ownLine)].join('\n'),
     structured: { boards: boards.map(toSummary), total, next_cursor: next },
   }
 }
@@ -104,13 +106,9 @@ async function openBoard(deps: ToolApp, args: Page & { board_id: string }, conte
   const at = await boardAt(deps, args.board_id, context)
   const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })
   const next = more === null ? null : toCursor('get_board', args, page + 1)
-  const { shown, text, links, videos } = await presentRows(deps, pins, boardLine(board) + moreWith(next))
-  const frames = shown.map(({ row, frame }) => ({ ...toCompactFrame(frame, deps.publicUrl), note: row.note }))
-  return {
-    text,
-    links,
-    structured: { board: toSummary(board), frames, videos, total: board.itemCount, next_cursor: next },
-  }
+  const end = page > 1 && pins.length === 0 ? '; no more frames' : moreWith(next)
+  const { answer, listed } = await presentRows(deps, pins, ownLine(board) + end, args.detail)
+  return { ...answer, structured: { board: toSummary(board), ...listed, total: board.itemCount, next_cursor: next } }
 }
 
 function editBoard(deps: ToolApp): Tool {
@@ -125,8 +123,9 @@ function editBoard(deps: ToolApp): Tool {
     annotations: { ...ADDS, idempotentHint: false },
     ...rightsOf('renameBoard'),
     input: z.strictObject({
-      board_id: boardIdArgument.optional(),
+      // Before board_id: a board by a name that fits both is this one, and made where there is none.
       name: boardName.optional(),
+      board_id: boardIdArgument.optional(),
       description: z.string().max(MAX_BOARD_DESCRIPTION).optional().describe('Empty removes it'),
       share: z.enum(['new_link']).optional(),
       another: flagArgument(),
@@ -198,8 +197,8 @@ function exportBoard(deps: ToolApp): Tool {
         throw invalid(
           'board_id',
           `board_id: the file of ${boardLine(board)} is too long for a result. ` +
-            `Download ${deps.publicUrl}/api/boards/${board.id}/` +
-            `${isBrief ? 'brief.md' : `export?format=${type}`} with the same key.`,
+            `People find it on ${deps.publicUrl}/boards/${board.id}, programs with an API key at ` +
+            `${deps.publicUrl}/api/boards/${board.id}/${isBrief ? 'brief.md' : `export?format=${type}`}.`,
         )
       return { text: file, structured: { board: toSummary(board), file } }
     },
@@ -209,6 +208,12 @@ function exportBoard(deps: ToolApp): Tool {
 function toSummary(board: Board): z.infer<typeof BoardSummary> {
   const { id, name, description, itemCount, sharedAt } = board
   return { id, name, description: description ?? undefined, item_count: itemCount, shared: sharedAt !== null }
+}
+
+/** The line of a board with what its owner says of it. */
+function ownLine(board: Board): string {
+  const about = board.description ? `, about ${quote(board.description, 300)}` : ''
+  return `${boardLine(board)}${board.sharedAt ? ', shared' : ''}${about}`
 }
 
 export function boardLine({ id, name, itemCount }: Board): string {

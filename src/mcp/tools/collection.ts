@@ -4,11 +4,11 @@ import { plural } from '../../clean-text.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { priceOf } from '../../http/endpoint.ts'
 import { MOST_ITEMS } from '../../http/rate-limit/budgets.ts'
-import type { ShownFrame } from '../../search/library-search.ts'
 import { isPageCursor } from '../arguments.ts'
-import { frameLines, toLink, videosOf } from '../present.ts'
+import type { Detail } from '../present.ts'
 import type { Tool, ToolApp, ToolContext } from '../tool.ts'
 import { frameIds } from '../values.ts'
+import { presentFrames } from './frames.ts'
 
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
 
@@ -43,32 +43,20 @@ export async function withCursorNamed<T>(cursor: string | undefined, list: Promi
   }
 }
 
-/**
- * The frames of `rows` in their order, as text below `heading`, as links and with their videos. The read model may not
- * hold some of them yet.
- */
-export async function presentRows<T extends { frameId: string; note?: string | null }>(
-  { search, publicUrl }: ToolApp,
-  rows: readonly T[],
+/** The frames of `rows` in their order, below `heading`. The read model may not hold some of them yet. */
+export async function presentRows(
+  deps: ToolApp,
+  rows: readonly { frameId: string; note?: string | null }[],
   heading: string,
+  detail: Detail,
 ) {
-  const frames = await search.framesByIds(rows.map((row) => row.frameId))
+  const frames = await deps.search.framesByIds(rows.map((row) => row.frameId))
   const found = new Map(frames.map((frame) => [frame.id, frame]))
-  const shown: { row: T; frame: ShownFrame }[] = []
-  for (const row of rows) {
-    const frame = found.get(row.frameId)
-    if (frame) shown.push({ row, frame })
-  }
-  const presented = shown.map(({ row, frame }) => ({ document: frame, note: row.note }))
-  const lines = frameLines(presented, publicUrl, { detail: 'compact', withVideo: true })
-  return {
-    shown,
-    text: [heading, ...lines, ...lateNote(rows.length - shown.length)].join('\n'),
-    links: shown.map(({ frame }) => toLink(frame, publicUrl)),
-    videos: videosOf(shown.map(({ frame }) => frame)),
-  }
-}
-
-function lateNote(late: number): string[] {
-  return late > 0 ? [`(${plural(late, 'frame')} not shown yet: the library is still updating.)`] : []
+  const shown = rows.flatMap(({ frameId, note }) => {
+    const document = found.get(frameId)
+    return document ? [{ document, note }] : []
+  })
+  const late = rows.length - shown.length
+  const lateNote = late > 0 ? `\n(${plural(late, 'frame')} not shown yet: the library is still updating.)` : ''
+  return presentFrames(deps, heading + lateNote, shown, { detail, images: 0, withVideo: true })
 }

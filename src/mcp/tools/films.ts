@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { clip, clock, plural, quote } from '../../clean-text.ts'
+import { invalid } from '../../errors.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
 import type { FilmRow } from '../../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
@@ -8,7 +9,7 @@ import { Brief, filmBrief, filmLines } from '../../views/brief.ts'
 import { Film, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
 import { byName } from '../../vocabulary.ts'
-import { moreWith } from '../present.ts'
+import { moreWith, VideoNames } from '../present.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
@@ -19,15 +20,11 @@ export function filmTools(deps: ToolApp): Tool[] {
 }
 
 const reads = { annotations: READS, price: 'search', scope: 'any', cacheable: true } as const
-const FilmRef = z.object({
-  id: z.string(),
-  title: z.string(),
-  author: z.string().nullable(),
-  measures: z.record(z.string(), z.number().nullable()),
-})
+const measureName = z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]])
+const FilmRef = VideoNames.element.extend({ measures: z.record(z.string(), z.number().nullable()) })
 /** With the measures that were asked for. */
 const refOf = ({ id, title, author, measures }: FilmRow, names: readonly MeasureName[]): z.infer<typeof FilmRef> => ({
-  ...{ id, title, author },
+  ...{ id, title, author: author ?? undefined },
   measures: byName(names, (name) => measures[name]),
 })
 
@@ -132,8 +129,8 @@ function findFilmsTool(deps: ToolApp): Tool {
     title: 'Find films',
     description: 'Videos by how they are built: the stillest, loudest. Or like one.',
     input: z.strictObject({
-      sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
-      order: z.enum(['desc', 'asc']).default('desc'),
+      sort: measureName.optional().meta({ default: 'shots_a_minute' }),
+      order: z.enum(['desc', 'asc']).optional().meta({ default: 'desc' }),
       min: oneOrMany(boundSchema).optional().describe('Such as luma:80'),
       max: oneOrMany(boundSchema).optional(),
       author: z.string().max(300).optional(),
@@ -149,9 +146,14 @@ function findFilmsTool(deps: ToolApp): Tool {
       next_cursor: z.string().nullable(),
     }),
     async run(args) {
+      const { like, by: view, limit, format: _, ...others } = args
+      if (like !== undefined) {
+        const given = Object.keys(others).filter((name) => others[name as keyof typeof others] !== undefined)
+        if (given.length === 0) return similarTo(deps, like, { view, limit })
+        throw invalid('like', `like: takes by and limit alone. Leave out ${given.join(', ')}, or like.`)
+      }
       const library = await deps.films.all()
-      const { limit, cursor: after, sort, order, author, min, max, like, by: view } = args
-      if (like !== undefined) return similarTo(deps, like, { view, limit })
+      const { cursor: after, sort = 'shots_a_minute', order = 'desc', author, min, max } = others
       const brand = await spellBrands(deps.search, author === undefined ? [] : [author])
       const query = { sort, order, author: brand.names[0], min, max }
       const find = async () => findFilms(library, query, { after, limit })
@@ -180,9 +182,11 @@ async function similarTo(deps: ToolApp, given: string, options: Parameters<typeo
   })
   const found = near.map((one) => ({ ...refOf(one.film, one.why), distance: one.distance, why: one.why }))
   const none = 'No film can be compared with it: it has too few measures, or it is alone.'
+  const notes = near.length > 0 ? [] : [none]
   const heading = `Films like ${titleOf(film!)}, by ${options.view}, nearest first`
   return {
-    text: [heading, ...(near.length > 0 ? lines : [none])].join('\n'),
+    text: [heading, ...notes, ...lines].join('\n'),
     structured: { films: found, total: found.length, next_cursor: null },
+    notes,
   }
 }

@@ -16,7 +16,7 @@ import { COLOR_PATTERN, filterParameters, toFilters } from '../../views/paramete
 import { byName, COUNTED, DERIVED, isListed, type ListedName } from '../../vocabulary.ts'
 import { Detail } from '../present.ts'
 import type { ToolApp } from '../tool.ts'
-import { anySeconds, isIdLike, kebabCase, oneOrMany, wholeNumber } from '../values.ts'
+import { anySeconds, isIdLike, kebabCase, MAX_VALUES, oneOrMany, splitCommas, wholeNumber } from '../values.ts'
 
 /** What the tools of the library share: what they read from, their filters, and references to videos. */
 
@@ -42,7 +42,7 @@ type ListedArguments = { [N in ListedName]: ReturnType<typeof closedList<N>> }
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
 export const filterArguments = {
   ...(byName(COUNTED, (name) => (isListed(name) ? closedList(name) : open[name])) as typeof open & ListedArguments),
-  video_id: briefly(oneOrMany(videoReference()).optional()),
+  video_id: briefly(oneOrMany(videoReference(), { commas: false }).optional()),
   color: oneOrMany(filterParameters.color.schema)
     .optional()
     .meta({ items: { type: 'string', pattern: COLOR_PATTERN } }),
@@ -100,7 +100,8 @@ export function videoReference() {
 }
 
 export const cursorArgument = z.string().max(100).optional()
-export const detailArgument = Detail.default('compact').describe('full adds text, composition, colours')
+export const briefDetailArgument = Detail.default('compact')
+export const detailArgument = briefDetailArgument.describe('full adds text, composition, colours')
 export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
 
 type Chosen = { [N in FilterArgument]?: z.infer<(typeof filterArguments)[N]> }
@@ -121,7 +122,7 @@ async function byParameters(deps: ToolApp, { video_id, technique, ...rest }: Cho
   return {
     ...rest,
     ...(technique ? { technique: await slugsOf(deps, technique) } : {}),
-    ...(video_id ? { video: await Promise.all(video_id.map((given) => videoIdOf(deps, given))) } : {}),
+    ...(video_id ? { video: await videoIdsOf(deps, video_id) } : {}),
   }
 }
 
@@ -202,6 +203,15 @@ export async function videoIdOf(deps: Deps, given: string): Promise<string> {
   const id = await findVideo(deps, given)
   if (id === undefined) throw noSuchVideo([given])
   return id
+}
+
+/** A single text that names no video is a list with commas. @throws AppError not_found */
+async function videoIdsOf(deps: Deps, given: readonly string[]): Promise<string[]> {
+  const [text = '', ...more] = given
+  const isList = more.length === 0 && text.includes(',') && (await findVideo(deps, text)) === undefined
+  const names = isList ? (splitCommas(text) as string[]) : given
+  if (names.length > MAX_VALUES) throw noSuchVideo(given)
+  return Promise.all(names.map((one) => videoIdOf(deps, one)))
 }
 
 export function noSuchVideo(given: readonly string[]): Error {

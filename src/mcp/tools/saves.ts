@@ -6,12 +6,13 @@ import { unshareBoard } from '../../library/collections/board-settings.ts'
 import { deleteBoard, loadBoard } from '../../library/collections/boards.ts'
 import { MAX_NOTE, MAX_PINS, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { countSaves, listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
-import { CompactFrame, moreWith, toCompactFrame, VideoNames } from '../present.ts'
+import { moreWith } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolApp, type ToolContext } from '../tool.ts'
-import { flagArgument, limitArgument, someNumber } from '../values.ts'
+import { flagArgument, formatArgument, limitArgument, someNumber } from '../values.ts'
 import { boardAt, boardIdArgument, boardLine } from './boards.ts'
 import { accountOf, frameIdList, frameIdsArgument, presentRows, rightsOf, withCursorNamed } from './collection.ts'
-import { cursorArgument } from './library.ts'
+import { FrameListing } from './frames.ts'
+import { briefDetailArgument, cursorArgument } from './library.ts'
 
 export function saveTools(deps: ToolApp): Tool[] {
   return [listSavesTool(deps), saveFrame(deps)]
@@ -25,13 +26,13 @@ function listSavesTool(deps: ToolApp): Tool {
     annotations: READS,
     ...rightsOf('listSavedFrames'),
     inGallery: true,
-    input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
-    output: z.object({
-      frames: z.array(CompactFrame),
-      videos: VideoNames,
-      total: z.number(),
-      next_cursor: z.string().nullable(),
+    input: z.strictObject({
+      limit: limitArgument(20, 100),
+      cursor: cursorArgument,
+      detail: briefDetailArgument,
+      format: formatArgument,
     }),
+    output: FrameListing,
     async run(args, context) {
       const accountId = accountOf(context)
       const [{ saves, next }, total] = await Promise.all([
@@ -40,9 +41,8 @@ function listSavesTool(deps: ToolApp): Tool {
       ])
       const heading =
         total === 0 ? 'No saved frames. save_frame saves some.' : `${plural(total, 'saved frame')}${moreWith(next)}`
-      const { shown, text, links, videos } = await presentRows(deps, saves, heading)
-      const frames = shown.map(({ frame }) => toCompactFrame(frame, deps.publicUrl))
-      return { text, links, structured: { frames, videos, total, next_cursor: next } }
+      const { answer, listed } = await presentRows(deps, saves, heading, args.detail)
+      return { ...answer, structured: { ...listed, total, next_cursor: next } }
     },
   })
 }

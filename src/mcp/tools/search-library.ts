@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { cleanText, plural, quote } from '../../clean-text.ts'
 import type { SearchGroups, VideoDocument } from '../../search/library-search.ts'
 import { sourceKeyOf } from '../../video/source/source.ts'
-import { CompactFrame, captionOf, frameLines, toCompactFrame, toLink } from '../present.ts'
+import { CompactFrame, captionOf, frameLines, toCompactFrame, toLink, VideoNames } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
@@ -11,14 +11,7 @@ import { readingLines } from './frames.ts'
 const words = z.array(z.string()).optional()
 
 const Groups = z.object({
-  videos: z.array(
-    z.object({
-      id: z.string(),
-      title: z.string(),
-      author: z.string().nullable(),
-      frame_count: z.number(),
-    }),
-  ),
+  videos: z.array(VideoNames.element.extend({ frame_count: z.number() })),
   frames: z.array(CompactFrame.extend({ shares: words, missing: words })),
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
@@ -41,13 +34,15 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
     output: Groups,
     async run({ query = '', limit }) {
       const q = cleanText(query)
-      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q), asker: 'agents' })
+      const sourceKey = sourceKeyOf(q)
+      const groups = await search.search({ q, limit, sourceKey, asker: 'agents' })
       const found = documentsOf(groups)
       const lines = groupLines(found, publicUrl)
       const byWords = found.frames.filter(({ meaning }) => meaning === undefined)
       const hasNoFull = byWords.length > 0 && byWords.every(({ missing }) => missing)
       const notes = [
-        ...(lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await vocabulary(), q)]),
+        ...(sourceKey && found.videos.length === 0 ? [NOT_HERE] : []),
+        ...(lines.length > 0 || sourceKey ? [] : ['Nothing found.', nearestTechniquesLine(await vocabulary(), q)]),
         ...readingLines(groups.readAs, groups.frames, hasNoFull),
       ]
       return {
@@ -59,6 +54,8 @@ export function searchLibrary({ search, vocabulary, publicUrl }: ToolApp): Tool 
     },
   })
 }
+
+const NOT_HERE = 'No video of this address is here. Operators add one with add_video; video_status tells how far it is.'
 
 type FoundDocuments = ReturnType<typeof documentsOf>
 
@@ -93,7 +90,12 @@ function videoLine({ id, title, author, frame_count }: VideoDocument): string {
 
 function toGroups({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): z.infer<typeof Groups> {
   return {
-    videos: videos.map(({ id, title, author, frame_count }) => ({ id, title, author, frame_count })),
+    videos: videos.map(({ id, title, author, frame_count }) => ({
+      id,
+      title,
+      author: author ?? undefined,
+      frame_count,
+    })),
     frames: frames.map(({ document, missing, meaning }) => ({
       ...toCompactFrame(document, publicUrl, captionOf(frames)),
       shares: meaning === undefined ? undefined : [`meaning ${meaning}`],

@@ -3,7 +3,7 @@ import { clock, plural, quote } from '../../clean-text.ts'
 import { readSequences, toSteps } from '../../views/sequences.ts'
 import { moreWith } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool, type ToolApp } from '../tool.ts'
-import { formatArgument, limitArgument } from '../values.ts'
+import { formatArgument, jsonList, limitArgument } from '../values.ts'
 import { withCursorNamed } from './collection.ts'
 import { cursorArgument, resolveStep, spellBrands, stepArgument } from './library.ts'
 
@@ -20,7 +20,7 @@ export function findSequences(deps: ToolApp): Tool {
     scope: 'any',
     cacheable: true,
     input: z.strictObject({
-      steps: z.array(stepArgument).min(2).max(5),
+      steps: z.preprocess((value) => jsonList(value) ?? value, z.array(stepArgument).min(2).max(5)),
       author: z.string().max(300).optional(),
       limit: limitArgument(10, 40),
       cursor: cursorArgument,
@@ -49,6 +49,7 @@ export function findSequences(deps: ToolApp): Tool {
       const brand = await spellBrands(search, author === undefined ? [] : [author])
       const query = { steps: toSteps(resolved), author: brand.names[0], limit, after }
       const { sequences, films, next } = await withCursorNamed(after, readSequences(search, publicUrl, query))
+      const notes = [...(films === 0 ? ['No film has every step.'] : []), ...brand.notes]
       const counted = `${plural(sequences.length, 'sequence')} among ${plural(films, 'film')}`
       const links: ImageLink[] = []
       const lines = sequences.map(({ steps: found }) => {
@@ -62,13 +63,9 @@ export function findSequences(deps: ToolApp): Tool {
         return [quote(title, 80), ...told].join('\n')
       })
       return {
-        text: [
-          `${films === 0 ? 'No film has every step. ' : ''}${counted} with these steps${moreWith(next)}`,
-          ...brand.notes,
-          ...lines,
-        ].join('\n'),
+        text: [`${counted} with these steps${moreWith(next)}`, ...notes, ...lines].join('\n'),
         links,
-        notes: brand.notes,
+        notes,
         structured: {
           sequences: sequences.map(({ video_id, steps: found }) => ({
             video_id,

@@ -5,7 +5,7 @@ import { readCursor, toCursor } from '../arguments.ts'
 import { moreWith } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool, type ToolApp } from '../tool.ts'
-import { limitArgument } from '../values.ts'
+import { formatArgument, limitArgument } from '../values.ts'
 import { cursorArgument } from './library.ts'
 
 const Technique = z.object({
@@ -33,6 +33,7 @@ export function listTechniques({ search, publicUrl }: ToolApp): Tool {
       query: z.string().max(200).optional().describe('In its name or description'),
       limit: limitArgument(100, 200),
       cursor: cursorArgument,
+      format: formatArgument,
     }),
     output: z.object({
       techniques: z.array(Technique),
@@ -50,9 +51,10 @@ export function listTechniques({ search, publicUrl }: ToolApp): Tool {
       const next = page * args.limit < used.length ? toCursor('list_techniques', args, page + 1) : null
       const isPast = page > 1 && shown.length === 0
       const rest = page > 1 ? [] : matching.filter(({ frame_count }) => frame_count === 0).map(({ slug }) => slug)
+      const notes = matching.length === 0 ? ['No matching technique.', nearestTechniquesLine(vocabulary, term)] : []
       const heading =
-        matching.length === 0
-          ? `No matching technique.\n${nearestTechniquesLine(vocabulary, term)}`
+        notes.length > 0
+          ? notes.join('\n')
           : `${plural(matching.length, 'technique')}, ${used.length} in use${isPast ? '; no more' : moreWith(next)}`
       const techniques = shown.map(({ slug, description, frame_count }) => {
         return { slug, description: clip(description, MAX_DESCRIPTION), frame_count }
@@ -72,6 +74,7 @@ export function listTechniques({ search, publicUrl }: ToolApp): Tool {
           ...(unused.length > 0 ? [`Of no frame yet: ${unused.join(', ')}${more}`] : []),
         ].join('\n'),
         links,
+        notes,
         structured: { techniques, unused, total: matching.length, next_cursor: next },
       }
     },

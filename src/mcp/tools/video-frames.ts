@@ -3,7 +3,7 @@ import { clip, clock, plural, quote } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../arguments.ts'
-import { moreWith, type Presented } from '../present.ts'
+import { moreWith, type Presented, VideoNames } from '../present.ts'
 import { defineTool, SHOWS_FRAMES, type Tool, type ToolApp } from '../tool.ts'
 import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frames.ts'
@@ -12,12 +12,9 @@ import { cursorArgument, detailArgument, findVideo, imagesArgument, noSuchVideo,
 const MAX_VIDEOS = 20
 const ends = someNumber({ min: 1, max: 120 })
 
-const Video = z.object({
-  id: z.string(),
-  title: z.string(),
-  author: z.string().nullable(),
-  source_url: z.string().nullable(),
-  duration_sec: z.number().nullable(),
+const Video = VideoNames.element.extend({
+  source_url: z.string().optional(),
+  duration_sec: z.number().optional(),
   frame_count: z.number(),
 })
 
@@ -71,8 +68,9 @@ export function videoFrames(deps: ToolApp): Tool {
       })
       const { answer, listed } = await presentFrames(deps, heading, presented, { ...args, withVideo: false })
       const videos = films.map(({ all }) => {
-        const { id, title, author, source_url, duration_sec } = all[0]!.video
-        return { id, title, author, source_url, duration_sec, frame_count: all.length }
+        const { id, title, author, source_url: url, duration_sec: length } = all[0]!.video
+        const known = { author: author ?? undefined, source_url: url ?? undefined, duration_sec: length ?? undefined }
+        return { id, title, ...known, frame_count: all.length }
       })
       return { ...answer, structured: { ...listed, videos, total: chosen.length, next_cursor: next } }
     },
