@@ -178,7 +178,8 @@ async function presentPage(
   const close = Math.min(CLOSE, args.limit)
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
-  const found = within(args.limit, await deps.search.frames(query))
+  const all = await deps.search.frames(query)
+  const found = within(args.limit, all)
   const isLast = isByMeaning(found) || (query.sort === 'relevance' && page * args.limit >= MAX_RELEVANCE_DEPTH)
   const hasNext = found.frames.length === args.limit && !isLast
   const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
@@ -187,6 +188,9 @@ async function presentPage(
   const reading = [
     ...(engine && engine !== found.engine ? [OTHER_ENGINE] : []),
     ...readingLines(found.readAs, found.frames, hasNoFull),
+    ...(all.close?.length === found.close?.length
+      ? []
+      : ['More frames are close in meaning: sort meaning shows them.']),
     ...(few ? await undescribedLine(deps.search, query.filters) : []),
   ]
   const heading =
