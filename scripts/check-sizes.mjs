@@ -49,7 +49,7 @@ const CEILINGS = {
   'src/workers': 1_513,
   'TypeScript of src': 58_837,
   'text of src': 66_242,
-  tests: 42_582,
+  tests: 42_588,
   bench: 6_856,
   'words of docs': 21_583,
   'words of decisions': 6_000,

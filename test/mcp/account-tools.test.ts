@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { seedVideo } from '../support/seed.ts'
 import { post } from './support.ts'
 import { ACCOUNT, callOf, FILMS, ids, OPEN, useToolLibrary } from './tool-library.ts'
 
@@ -218,6 +219,11 @@ describe('a board, as over HTTP', () => {
     }
     const past = await call('get_board', { board_id: 'Told', page: 9 }, bearer)
     expect(past.text).toBe(`board ${past.structuredContent.board.id} ${line}; no more frames`)
+    const { frameIds } = await seedVideo(service.stores.db, { frames: [{ caption: 'a late frame' }] })
+    await call('pin_frame', { board_id: 'Told', frame_ids: frameIds }, bearer)
+    const late = '(1 frame not shown yet: the library is still updating.)'
+    expect((await call('get_board', { board_id: 'Told' }, bearer)).structuredContent.notes).toEqual([late])
+    await call('remove', { board_id: 'Told', frame_ids: frameIds }, bearer)
     await call('edit_board', { board: 'Told', title: 'Retold' }, bearer)
     expect((await call('get_board', { name: 'Retold' }, bearer)).structuredContent.total).toBe(5)
     await call('remove', { frame_ids: five }, bearer)
