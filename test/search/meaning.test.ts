@@ -100,11 +100,12 @@ describe('a question without a word of the library', () => {
     expect(page).toMatch(/<h2>Close in meaning<\/h2>[\s\S]*A puppy on wet grass/)
     const text = await callTool('search_frames', { query: 'animal' })
     expect(text).toMatch(/^0 frames, then 1 close in meaning[\s\S]*close in meaning: 0\.[5-9]/)
-    // It counts into the limit.
+    // It comes besides the limit, except in full.
     const both = await callTool('search_frames', { query: 'loaves animal' })
     expect(both).toMatch(/^1 frame, then \d close in meaning/)
     expect(both).not.toContain('More frames are close')
-    const one = await callTool('search_frames', { query: 'loaves animal', limit: 1 })
+    expect(await callTool('search_frames', { query: 'loaves animal', limit: 1 })).toMatch(/^1 frame, then 1 close/)
+    const one = await callTool('search_frames', { query: 'loaves animal', limit: 1, detail: 'full' })
     expect(one).toMatch(/^1 frame;[\s\S]*More frames are close in meaning: sort meaning shows them\./)
     expect(one.match(/\.webp/g)).toHaveLength(1)
     expect(await callTool('search_library', { query: 'animal' })).toContain('close in meaning: 0.')

@@ -160,7 +160,7 @@ interface FrameAnswerPage extends FrameAnswer {
 
 /** Few frames are followed by partial matches, up to this number. */
 const FEW = 3
-/** And by so many that are close in meaning, where few meet every word. */
+/** And by up to so many that are close in meaning, where few meet every word. */
 const CLOSE = 6
 
 const OTHER_ENGINE = 'The search engine changed after the page before, and orders differently: frames may repeat.'
@@ -179,7 +179,7 @@ async function presentPage(
   const paged = { page, pageSize: args.limit, engine, variety: false, fill, close, loosen: true }
   const query: FrameQuery = { ...asked, filters, ...paged, asker: 'agents' }
   const all = await deps.search.frames(query)
-  const found = within(args.limit, all)
+  const found = within(args, all)
   const isLast = isByMeaning(found) || (query.sort === 'relevance' && page * args.limit >= MAX_RELEVANCE_DEPTH)
   const hasNext = found.frames.length === args.limit && !isLast
   const next = hasNext ? toCursor(tool, args, page + 1, found.engine) : null
@@ -256,11 +256,12 @@ export function readingLines(
   ]
 }
 
-/** What follows the frames of a page counts into its limit. */
-function within(limit: number, found: FramePage): FramePage {
+/** Partial matches count into the limit of a page. What is close in meaning comes besides, except in full. */
+function within({ limit, detail }: Pick<PageArguments, 'limit' | 'detail'>, found: FramePage): FramePage {
   const room = limit - found.frames.length
-  const close = found.close?.slice(0, room)
-  return { ...found, close, partialMatches: found.partialMatches?.slice(0, room - (close?.length ?? 0)) }
+  const close = found.close?.slice(0, detail === 'full' ? room : CLOSE)
+  const left = Math.max(0, room - (close?.length ?? 0))
+  return { ...found, close, partialMatches: found.partialMatches?.slice(0, left) }
 }
 
 const isByMeaning = ({ frames }: FramePage) => frames[0]?.matched.meaning !== undefined

@@ -211,7 +211,10 @@ async function videoIdsOf(deps: Deps, given: readonly string[]): Promise<string[
   const isList = more.length === 0 && text.includes(',') && (await findVideo(deps, text)) === undefined
   const names = isList ? (splitCommas(text) as string[]) : given
   if (names.length > MAX_VALUES) throw noSuchVideo(given)
-  return Promise.all(names.map((one) => videoIdOf(deps, one)))
+  // One after the other: none goes on when one is not found, and a call takes one connection at a time.
+  const ids: string[] = []
+  for (const one of names) ids.push(await videoIdOf(deps, one))
+  return ids
 }
 
 export function noSuchVideo(given: readonly string[]): Error {
@@ -232,8 +235,11 @@ export async function findVideo(deps: Deps, given: string): Promise<string | und
   return (await search.frame(named))?.frame.video_id ?? findByTitle(search, term)
 }
 
+const MOST_OF_A_TITLE = 300
+
 /** The video that alone has this title. */
 async function findByTitle(search: Deps['search'], term: string): Promise<string | undefined> {
+  if (term.length > MOST_OF_A_TITLE) return undefined
   const { videos } = await search.search({ q: term, limit: 5, namesOnly: true })
   const same = videos.filter(({ document }) => nameKey(document.title) === nameKey(term))
   return same.length === 1 ? same[0]!.document.id : undefined
