@@ -4,8 +4,8 @@
  */
 
 /**
- * Composed (NFC) or taken apart (NFKD). Of a run of marks 30 stay, as in Unicode's stream-safe texts (UAX #15, 13):
- * without that bound the time to order them grows with the square of their number.
+ * The text composed (NFC) or taken apart (NFKD). A run of marks keeps 30, as in Unicode's stream-safe texts (UAX #15,
+ * 13): without that bound the time to order them grows with the square of their number.
  */
 export function normalized(text: string, form: 'NFC' | 'NFKD'): string {
   return text.replace(/(\p{M}{30})\p{M}+/gu, '$1').normalize(form)

@@ -2,13 +2,12 @@ import { basename } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import { videos } from '../db/schema/videos.ts'
 import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { isAny, isNoneMatchMet } from '../http/response-body.ts'
+import { findFileKey } from '../library/videos/videos.ts'
 import { toImageKey } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { and, eq, isNotNull } from '../sql/orm.ts'
 import type { App } from './app.ts'
 
 export const mediaEndpoints = [
@@ -71,11 +70,9 @@ export const mediaEndpoints = [
 
 /** The file of a public video, where files are kept to be played. */
 async function requireVideoFile({ config, db, store }: App, id: string) {
-  const isPublic = and(eq(videos.id, id), isNotNull(videos.firstReadyAt))
-  const found = config.keepVideos ? await db.select({ key: videos.uploadKey }).from(videos).where(isPublic) : []
-  const key = found[0]?.key ?? null
-  const file = key === null ? undefined : await store.stat(key)
-  if (key === null || !file) throw notFound('video file')
+  const key = config.keepVideos ? await findFileKey(db, id) : undefined
+  const file = key ? await store.stat(key) : undefined
+  if (!key || !file) throw notFound('video file')
   const headers = { 'Cache-Control': 'public, max-age=300' }
   return { key, etag: `"${basename(key)}"`, size: file.bytes, type: toType(await readHead(store, key)), headers }
 }

@@ -32,7 +32,7 @@ export interface S3StoreOptions {
 const PART_BYTES = 8 * 1024 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 const IDLE_TIMEOUT_MS = 60_000
-/** Of films at once: more than one address may have connections. */
+/** Most films read at once. One address has fewer connections, so it cannot take all. */
 const MOST_READERS = 1_000
 /** The most keys that one delete request may name. */
 const DELETE_BATCH = 1000

@@ -235,7 +235,7 @@ export interface ReadAs {
   words: { word: string; as: string[] }[]
   /** What no frame may have. */
   without: string[]
-  /** What weighs nothing: function words, words past the tenth, and what was not read. */
+  /** What weighs nothing: function words, words and exclusions past the tenth, and what was not read. */
   ignored: string[]
   /** Words that not every frame of the set meets in full, a guess among them. Empty where all frames meet all words. */
   let_go: string[]

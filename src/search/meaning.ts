@@ -160,7 +160,7 @@ const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ q
 export function requireMeaning(meaning: Meaning | undefined, question: Question | undefined): void {
   if (!meaning) throw invalid('sort', 'sort: search by meaning is off here. Operators set EMBED to switch it on.')
   if (question && !isPlain(question))
-    throw invalid('sort', 'sort: meaning needs words without quotes. Leave out the quotes or the sort.')
+    throw invalid('sort', 'sort: meaning needs words to look for, without quotes. Send such words, or another sort.')
 }
 
 /** Of a question none of whose words the library may have. */

@@ -17,7 +17,7 @@ const KEPT = [
     '30 days after a key ended',
   ],
   ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
-  ['Apps that you let in, and what they may do', 'Until you disconnect them; a day if they never come for a token'],
+  ['Apps that you let in, and what they may do', 'Until you disconnect them or their tokens expire; a day if unused'],
   ['First responses to requests that your programs may repeat', '24 hours'],
   ['Sessions; unused sign-in links and invitations, with the address', '30 days; 7 days at most'],
   ['What you removed lately, so that it can be taken back', '24 hours'],

@@ -58,7 +58,11 @@ export function embeddingConsumer({ db, embedder, budgetPerDay }: EmbeddingDeps)
       if (texts.length > 1)
         return [...(await embedEach(texts.slice(0, half), signal)), ...(await embedEach(texts.slice(half), signal))]
       await embed([PLAIN_TEXT], signal)
-      return [error.message]
+      // One that only stumbled answers the second time.
+      return embed(texts, signal).catch((again: unknown) => {
+        if (!(again instanceof TextRefused)) throw again
+        return [again.message]
+      })
     }
   }
 

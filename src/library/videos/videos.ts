@@ -1,11 +1,18 @@
 import { type DbOrTx, MEDIA_REMOVAL_LOCK, type Tx } from '../../db/client.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { notFound } from '../../errors.ts'
-import { eq, type PgUpdateSetSource, sql } from '../../sql/orm.ts'
+import { and, eq, isNotNull, type PgUpdateSetSource, sql } from '../../sql/orm.ts'
 
 export async function findVideo(db: DbOrTx, id: string): Promise<VideoRow | undefined> {
   const [video] = await db.select().from(videos).where(eq(videos.id, id))
   return video
+}
+
+/** The key of a public video's kept file; null or undefined where there is none. */
+export async function findFileKey(db: DbOrTx, id: string): Promise<string | null | undefined> {
+  const isPublic = and(eq(videos.id, id), isNotNull(videos.firstReadyAt))
+  const [video] = await db.select({ key: videos.uploadKey }).from(videos).where(isPublic)
+  return video?.key
 }
 
 /** @throws AppError not_found. */

@@ -29,7 +29,7 @@ export interface Question {
   wanted: Concept[]
   /** Behind a minus, “without” or “not”: no frame has them. */
   excluded: Concept[]
-  /** What weighs nothing: function words, words past the tenth, and what is past `MAX_READ`. */
+  /** What weighs nothing: function words, words and exclusions past the tenth, and what is past `MAX_READ`. */
   ignored: string[]
 }
 
