@@ -16,7 +16,7 @@ import { isSamePicture } from './likeness.ts'
 import { STANDS_OUT } from './postgres/close.ts'
 import type { ReadModelSearch } from './postgres/search.ts'
 import type { Read } from './query.ts'
-import type { Question } from './text/question.ts'
+import { type Question, readQuestion } from './text/question.ts'
 import { tokenize } from './text/tokens.ts'
 import { ENGLISH, OTHER_LANGUAGES } from './words/words.ts'
 
@@ -155,6 +155,9 @@ export function openMeaning({
 }
 
 const isPlain = ({ wanted }: Question) => wanted.length > 0 && !wanted.some(({ quoted }) => quoted)
+
+/** Whether meaning has words to compare: none that stand in quotes. */
+export const hasMeaning = (q = '') => isPlain(readQuestion(q))
 
 /** @throws AppError where `sort: meaning` has no model, or nothing that can be compared */
 export function requireMeaning(meaning: Meaning | undefined, question: Question | undefined): void {

@@ -65,16 +65,17 @@ interface Tile {
   hint: Html | string
   /** Absent: an empty place. */
   cover: ShownFrame | undefined
+  alt?: string
   /** Its place on the page. */
   n: number
   /** Of a film. */
   length?: number | null
 }
 
-/** What a page of a film, a brand or a technique looks like in a list. */
-export function tile({ href, label, hint, cover, n, length = null }: Tile): Html {
+/** What something looks like in a list of pictures. */
+export function tile({ href, label, hint, cover, alt = '', n, length = null }: Tile): Html {
   const time = length !== null && html`<span class="time">${clock(length)}</span>`
-  return html`<a href="${href}"><span class="still">${cover && smallThumb(cover, { n, alt: '' })}${time}</span><span
+  return html`<a href="${href}"><span class="still">${cover && smallThumb(cover, { n, alt })}${time}</span><span
 class="label">${label}</span></a>
 <span class="hint">${hint}</span>`
 }

@@ -12,6 +12,7 @@ import {
   type TechniqueDocument,
 } from '../search/library-search.ts'
 import { isSamePicture } from '../search/likeness.ts'
+import { hasMeaning } from '../search/meaning.ts'
 import { ttlCached } from '../turns.ts'
 import { sourceKeyOf } from '../video/source/source.ts'
 import { MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
@@ -44,7 +45,8 @@ export function wallRouter(deps: PageDeps): Routes {
   const underWayNow = ttlCached(() => findUnderWay(db))
 
   router.get('/', priced(limits, { price: 'write' }), async (req, res) => {
-    const values = readPageParameters(req.originalUrl, wallParameters)
+    const given = readPageParameters(req.originalUrl, wallParameters)
+    const values = given.sort === 'meaning' && !hasMeaning(given.q) ? omit(given, 'sort') : given
     const videoId = await findPastedVideo(deps, values)
     if (videoId !== undefined) {
       res.set('Cache-Control', 'no-store').redirect(302, `/videos/${videoId}`)
@@ -174,7 +176,8 @@ ${namedLine(named)}
 <div id="reading">${
     found.readAs &&
     !isByMeaning &&
-    readingLine(found.readAs, { total, exact: (q) => wallUrl({ ...omit(values, 'page'), q }) })
+    total > 0 &&
+    readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))
   }</div>
 <div class="wall" id="wall" data-page="${page}" data-pages="${pages}" data-total="${total}">
 ${frames.length > 0 ? sheet(data, page) : emptyWall(data)}

@@ -48,15 +48,12 @@ export function namedLine(named: readonly Named[]): Html {
 const GUESS = /^(?:typo|beginning|part) of (.+)$/
 
 /** What was looked for instead of what was typed, and whether no frame has it all. `exact`: an address. */
-export function readingLine(
-  { words, without, let_go }: ReadAs,
-  { total, exact }: { total: number; exact: (q: string) => string },
-): Html | false {
-  const guesses = (total > 0 ? words : []).flatMap(({ word, as }) => {
+export function readingLine({ words, without, let_go }: ReadAs, exact: (q: string) => string): Html | false {
+  const guesses = words.flatMap(({ word, as }) => {
     const meant = as.map((one) => GUESS.exec(one)?.[1]).find((one) => one !== undefined)
     return meant === undefined ? [] : [{ word, meant }]
   })
-  const isClose = total > 0 && let_go.some((word) => !guesses.some((one) => one.word === word))
+  const isClose = let_go.some((word) => !guesses.some((one) => one.word === word))
   if (guesses.length === 0 && !isClose) return false
   const quoted = (word: string) => (word.startsWith('"') ? word : `"${word}"`)
   const asTyped = [...words.map(({ word }) => quoted(word)), ...without.map((word) => `-${quoted(word)}`)].join(' ')

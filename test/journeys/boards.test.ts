@@ -77,6 +77,9 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.goto(url(boardPath))
     await page.getByRole('link', { name: 'Arrange' }).click()
     await expectAccessible(page)
+    // Its place stands among the buttons as one of them.
+    const wide = await page.locator(`#pin-${a} .moves > *`).evaluateAll((all) => all.map((one) => one.clientWidth))
+    expect(Math.max(...wide)).toBeLessThan(2 * Math.min(...wide))
     await button(page, 'later', 0).focus()
     await page.keyboard.press('Enter')
     await page.locator('#live', { hasText: 'Moved to 2 of 4.' }).waitFor({ state: 'attached' })
@@ -261,6 +264,7 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     const before = await order()
     await page.goto(url(boardPath))
     await page.locator('summary', { hasText: 'Add frames' }).click()
+    expect((await page.getByLabel('Search the library').boundingBox())!.width).toBeGreaterThan(300)
     await page.getByLabel('Search the library').fill('ui')
     await page.keyboard.press('Enter')
     const found = page.locator('#found button')

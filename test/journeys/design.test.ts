@@ -115,7 +115,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
       for (const path of ['/', frame!, '/boards', '/saves']) {
         await page.setViewportSize({ width, height: 844 })
         await page.goto(url + path)
-        for (const menu of await page.locator('details.fold:has(> .panel)').all()) {
+        for (const menu of await page.locator('details.fold:has(> .panel):visible').all()) {
           const name = await menu.locator('> summary').textContent()
           await menu.locator('> summary').press('Enter')
           const { x, width: wide } = (await menu.locator('> .panel').boundingBox())!
@@ -206,6 +206,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
         .nth(n % 4)
         .click()
       await expect.poll(() => page.locator('#lead').textContent()).toContain(`${total} frame`)
+      expect(await page.locator('#export').isVisible()).toBe(true)
     }
     await page.goto(`${url}/boards`)
     // With three pictures, with two and with one.
@@ -214,9 +215,9 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
       .first()
       .evaluate((box) => {
         const area = (one: Element) => one.getBoundingClientRect().width * one.getBoundingClientRect().height
-        return [...box.children].map((last) => {
+        return [...box.children].map((first) => {
           const filled = [...box.children].reduce((sum, one) => sum + area(one), 0)
-          last.remove()
+          first.remove()
           return Math.round(10 * (1 - filled / area(box)))
         })
       })

@@ -161,7 +161,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   test('says a title and a brand beside a file, changes them on its page, and sees what is refused', async () => {
     await goto('/operator')
-    await page.getByText('Add title, brand, platform and date').click()
+    const details = page.getByText('Add title, brand, platform and date')
+    // The file is sent as soon as it is chosen: what is said of it comes before.
+    expect((await details.boundingBox())!.y).toBeLessThan((await page.locator('#file').boundingBox())!.y)
+    await details.click()
     await page.getByLabel('Title').fill('Pour')
     await page.getByLabel('Brand', { exact: true }).fill('Acme inc')
     await page.locator('#file').setInputFiles(sample('tears-of-steel.mp4'))

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { SUBJECTS, SURFACES } from '../../src/vocabulary.ts'
 import { noChromium, signIn, useBrowser } from '../support/browser.ts'
+import { fakeEmbedder } from '../support/fake-embedder.ts'
 import { plainPicture, seedVideo } from '../support/seed.ts'
 import { useService } from '../support/service.ts'
 
@@ -17,7 +18,7 @@ const PAGES = 9
 describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
   const service = useService({
     pages: true,
-    overrides: { readImage: plainPicture },
+    overrides: { readImage: plainPicture, embedder: fakeEmbedder() },
   })
   const browser = useBrowser(service)
   let url: string
@@ -216,6 +217,22 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
       .nth(3)
       .click({ modifiers: ['Shift'] })
     await page.locator('#selection').getByText('2 selected').waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('an order by meaning goes with the words, and where they stand in quotes', async () => {
+    const page = await browser.open()
+    for (const way of [
+      () => page.locator('#clear').click(),
+      () => page.locator('#q').fill(''),
+      () => page.locator('#q').fill('"terminal"'),
+    ]) {
+      await page.goto(`${url}/?q=terminal&sort=meaning`)
+      await way()
+      await page.locator('#search-state:not(:has([name=sort]))').waitFor({ state: 'attached' })
+      expect(await page.locator('#toast').count()).toBe(0)
+    }
     await page.context().close()
     expect(browser.faults).toEqual([])
   })

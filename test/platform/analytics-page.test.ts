@@ -83,6 +83,8 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
     ])
     expect(await page.getByText('No longer here').count()).toBe(1)
     expect(await page.locator('.tiles img').count()).toBe(11)
+    const alts = await page.locator('.tiles img').evaluateAll((all) => all.map((one) => one.getAttribute('alt')))
+    expect(alts).not.toContain('')
     expect(await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).count()).toBe(1)
     await page.context().close()
   })

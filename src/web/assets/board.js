@@ -8,7 +8,7 @@ const board = () => /** @type {HTMLElement} */ (byId('board'))
 /** Shows the board as it is now. What was selected stays selected. */
 async function show() {
   const page = await loadPage(location.href)
-  slide(() => swap(page, 'lead', 'arrange', 'board'))
+  slide(() => swap(page, 'lead', 'arrange', 'export', 'board'))
   const gone = pickedFrames().filter((id) => !cellOf(id))
   if (gone.length > 0) pick(gone, false)
   void markSaved(board())

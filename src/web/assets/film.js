@@ -86,7 +86,8 @@ async function fail(video) {
   video.remove()
   const button = document.querySelector('.tools [data-play]')
   const host = button?.getAttribute('data-host')
-  const answer = await fetch(video.src, { method: 'HEAD' }).catch(() => undefined)
+  const isLost = video.error?.code === MediaError.MEDIA_ERR_NETWORK
+  const answer = isLost ? undefined : await fetch(video.src, { method: 'HEAD' }).catch(() => undefined)
   if (!answer?.ok) return toast('The film did not load. The next click tries again.')
   if (!button || !host) return toast('This browser cannot play the film.')
   delete player?.dataset.file

@@ -34,7 +34,6 @@ interface BoardData {
  */
 export function boardPage(data: BoardData): Html {
   const { visitor, board, pins, total, page, arranging = false } = data
-  /** Frames before the first one of this page. */
   const first = (page - 1) * BOARD_PAGE
   const at = (n: number) => boardPath(board?.id, { page: String(n), arrange: arranging })
   const cards = pins.map(({ frame, note }, n) => {
@@ -43,14 +42,14 @@ export function boardPage(data: BoardData): Html {
     const extra = html`${tick(frame)}${tools}`
     return frameCard(frame, n, { id: `pin-${frame.id}`, note, extra })
   })
+  const exported = menu('Export', exportLinks('/saves/export'), { id: 'export', hidden: total === 0 })
   const about = board && html`data-id="${board.id}" data-path="/web/boards/${board.id}"`
   return html`<header class="entity"><h1>${board?.name ?? 'Saved'}</h1>
 ${planNotice(visitor)}
 <p class="lead" id="lead">${counted(total, 'frame')} · ${board ? madeOn(board) : 'newest first'}</p>
 ${board?.description && html`<p class="note">${board.description}</p>`}
-<div class="row tools">${board && shareMenu(data, board)}${
-    visitor.account.plan === 'pro' && addMenu()
-  }${board ? boardTools(data, board) : total > 0 && menu('Export', exportLinks('/saves/export'))}</div></header>
+<div class="row tools">${board && shareMenu(data, board)}
+${visitor.account.plan === 'pro' && addMenu()}${board ? boardTools(data, board) : exported}</div></header>
 <div id="board" data-first="${first}" data-total="${total}" ${about}>
 ${total === 0 && (board ? emptyBoard(visitor) : NO_SAVES)}
 ${selectionForm(data)}
@@ -87,12 +86,9 @@ const pagePart = (page: number) => page > 1 && hidden('page', String(page))
 /** The address of a part of a board, or of what is saved; `pin`: the frame to show there. */
 export function boardPath(
   id: string | undefined,
-  {
-    arrange,
-    pin,
-    ...given
-  }: { page?: string | undefined; arrange?: boolean; note?: string; pin?: string | undefined } = {},
+  at: { page?: string | undefined; arrange?: boolean; note?: string; pin?: string | undefined } = {},
 ): string {
+  const { arrange, pin, ...given } = at
   const shown = Object.entries({ ...given, arrange: arrange ? '1' : undefined })
   const query = new URLSearchParams(shown.filter((one): one is [string, string] => one[1] !== undefined))
   const path = id === undefined ? '/saves' : `/boards/${id}`
@@ -143,7 +139,7 @@ function pinMenu(frame: ShownFrame, note: string | null, { board, page }: { boar
     aria-label="Remove: ${what}">Remove</button></div></details>`
 }
 
-/** What is done with a board as a whole, seldom. */
+/** Actions on the whole board, which people seldom need. */
 function boardTools({ visitor, total, page, arranging }: BoardData, board: Board): Html {
   const arrange = boardPath(board.id, { page: pageOf(page), arrange: !arranging })
   const timeline = total > 0 ? `/boards/${board.id}/timeline` : undefined

@@ -130,18 +130,18 @@ function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
 ${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
-<div class="row loose"><form class="row apart" method="post" action="/web/accounts/invite">${formToken(visitor)}
+<div class="row loose"><form class="row apart line" method="post" action="/web/accounts/invite">${formToken(visitor)}
 <label for="invite">Invite</label>
 <input id="invite" name="email" type="email" required autocomplete="off" placeholder="ann@example.org">
 <button class="primary">Invite</button></form>
-<form class="row apart" action="/operator/accounts" role="search"><label for="q">Find</label>
+<form class="row apart line" action="/operator/accounts" role="search"><label for="q">Find</label>
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form></div>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
 <th scope="col">Has</th><th scope="col">Access</th></tr></thead>
 <tbody>${accounts.map((account) => accountRow(visitor, account, link(page)))}</tbody></table>
 ${numberedPages(page, Math.ceil(total / PAGE), link)}
-<form class="row apart" method="post" action="/web/shares/end">${formToken(visitor)}
+<form class="row apart line" method="post" action="/web/shares/end">${formToken(visitor)}
 <label for="link">Share link</label>
 <input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End this link</button></form>`
 }

@@ -3,7 +3,7 @@ import type { FigureRow } from '../../library/analytics/figures.ts'
 import type { ShownFrame } from '../../search/library-search.ts'
 import { type Bar, bars, dayBars, plot } from '../chart.ts'
 import { menu } from '../collections/parts.ts'
-import { tile } from '../frame-card.ts'
+import { altOf, tile } from '../frame-card.ts'
 import { capitalized, counted, dayText, type Html, html, table, thousands, trusted, valueLabel } from '../html.ts'
 import { ago, dollars, operatorHead } from './parts.ts'
 
@@ -79,8 +79,8 @@ const usesBar =
   })
 
 function usesText(saves: unknown, pins: unknown): string {
-  const [all, pinned] = [Number(saves), Number(pins)]
-  return [all > 0 && counted(all, 'save'), pinned > 0 && counted(pinned, 'pin')].filter(Boolean).join(', ')
+  const [saved, pinned] = [Number(saves), Number(pins)]
+  return [saved > 0 && counted(saved, 'save'), pinned > 0 && counted(pinned, 'pin')].filter(Boolean).join(', ')
 }
 
 /** Words that may tell of a person are not kept. */
@@ -118,7 +118,7 @@ function answer(figures: AnalyticsFigures): string {
   return `${kept}. ${looked}.${failed > 0 ? ` ${counted(failed, 'video')} failed.` : ''}`
 }
 
-/** `poor`: those without a good result. They are told of days too whose searches were not all counted. */
+/** `poor`: searches without a good result. Some days have these alone: not all their searches were counted. */
 function searched(searches: number, poor: number): string {
   if (searches === 0 && poor === 0) return 'Nobody searched'
   const all = counted(Math.max(searches, poor), 'search', 'searches')
@@ -222,9 +222,11 @@ function topFrames({ top, frames }: AnalyticsFigures): Html {
   const cards = top.frame.map(({ key, saves, pins }, n) => {
     const frame = frames.get(key ?? '')
     const hint = usesText(saves, pins)
-    if (!frame) return html`<li><span class="still"></span><span class="label">No longer here</span>${hint}</li>`
-    const label = frame.author ?? frame.video.title
-    return html`<li>${tile({ href: `/frames/${frame.id}`, label, hint, cover: frame, n: n + 6 })}</li>`
+    if (!frame)
+      return html`<li><span class="still"></span><span class="label">No longer here</span>
+<span class="hint">${hint}</span></li>`
+    const card = { href: `/frames/${frame.id}`, label: frame.author ?? frame.video.title, cover: frame }
+    return html`<li>${tile({ ...card, alt: altOf(frame), hint, n: n + 6 })}</li>`
   })
   const isRanked = new Set(top.frame.map(({ saves, pins }) => Number(saves) + Number(pins))).size > 1
   return html`<section><h2>${isRanked ? 'Top frames' : 'Frames in use'}</h2>${

@@ -263,7 +263,7 @@ value="${one}"${one === value && trusted(' checked')}><span class="choice">${
   })
   return html`<fieldset class="choices-row" data-choices${locked && trusted(' disabled')}>
 <legend>${ATTRIBUTES[name].label} ${origin(row, name)}</legend>${was(row, name, texts)}
-<div class="row tight${isPlace && ' place'}">${chips}</div></fieldset>`
+<div class="row tight${isPlace && ' nine'}">${chips}</div></fieldset>`
 }
 
 /** The value that the form began with: only what a person changed is theirs. */

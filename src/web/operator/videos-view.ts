@@ -123,10 +123,10 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
   data-max="${maxUploadBytes}">${formToken(visitor)}
+  <details><summary>Add title, brand, platform and date</summary>${detailFields({})}</details>
   <label for="file">Video files, at most ${megabytes(maxUploadBytes)} each</label>
   <div class="dropzone row loose"><input id="file" name="file" type="file" accept="video/*,.mkv" required>
   <span class="hint">or drop them here</span></div>
-  <details><summary>Add title, brand, platform and date</summary>${detailFields({})}</details>
   <button>Upload</button>
   <ul id="uploads" class="uploads"></ul>
 </form>
