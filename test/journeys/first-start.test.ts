@@ -15,7 +15,7 @@ test('an empty library has its vocabulary, a wall that says how to begin, and em
   expect(search.json).toMatchObject({ videos: [], frames: [], brands: [] })
   const page = await fetch(service.url)
   expect(page.headers.get('content-type')).toContain('text/html')
-  expect(await page.text()).toContain('frames -- add')
+  expect(await page.text()).toContain('An operator <a href="/sign-in">signs in</a> and adds one')
 })
 
 const sample = await readFile(new URL('../../samples/coffee-pour.mp4', import.meta.url))
