@@ -198,16 +198,13 @@ const OPEN = html`Searching the library needs no account, and neither does its <
 
 const MEMBERS = 'This library is for its members: an operator invites them.'
 
-const NO_DELIVERY = html`<p class="notice">This service has no mail server. Ask an operator for a link:
-  <code>frames accounts link &lt;email&gt;</code> makes one.</p>`
+const NO_DELIVERY = html`<p class="notice">Ask an operator for a sign-in link:
+  <code>frames accounts link &lt;email&gt;</code> makes one. This service has no mail server.</p>`
 
 function emailForm({ by, email, error }: SignInForm): Html {
   const invalid = error !== undefined && html` aria-invalid="true" aria-describedby="email-error"`
-  const where =
-    by === 'mail'
-      ? 'We mail you a link.'
-      : 'There is no mail server, so the link is printed in the terminal that runs the service.'
-  return html`<p>${where} There is no password.</p>
+  const where = by === 'mail' ? ' by mail' : ': it appears in the terminal that runs the service'
+  return html`<p>Get a sign-in link${where}. You need no password.</p>
 <form method="post" action="/web/sign-in">
   <div class="field">
     <label for="email">E-mail address</label>
@@ -216,7 +213,7 @@ function emailForm({ by, email, error }: SignInForm): Html {
     ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
     ${by === 'terminal' && html`<p class="hint">On a new service, sign in as <code>operator@localhost</code>.</p>`}
   </div>
-  <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
+  <button class="primary">Get a link</button>
 </form>`
 }
 

@@ -250,14 +250,15 @@ function nothingFound({ values, found, vocabulary }: WallData): Html {
   const more = html`${ways.length > 0 && html`<ul class="row loose">${ways}</ul>`}
 ${techniquesToTry(vocabulary)}
 <p><a class="button" href="/">Show all frames</a></p>`
-  const far = found.readAs?.meaning === 'nothing close' && ' Nothing is close in meaning either.'
-  return emptyState('No frames match', [whatToTry(values), far], { more })
+  const words = values.q !== undefined && !hasFilter(values) && 'No text, film or brand has these words. '
+  const far = found.readAs?.meaning === 'nothing close' && 'Nothing is close in meaning either. '
+  return emptyState('No frames match', [words, far, whatToTry(values)], { more })
 }
 
 function whatToTry(values: WallValues): string {
   if (hasFilter(values)) return values.q === undefined ? 'Remove a filter.' : 'Remove a filter or try another word.'
   if (values.q === undefined) return 'There are fewer pages than that.'
-  return 'Check the spelling, or try another word: no text, film or brand has this one, or one like it.'
+  return 'Check the spelling, or try another word.'
 }
 
 /** Where to begin instead: what many frames show. */

@@ -26,7 +26,9 @@ test('the address of a video leads to its frames; one that is not in the library
 })
 
 test('a wall without frames names only what can be changed', async () => {
-  expect(await textOf('?q=xylophone')).toContain('<p>Check the spelling, or try another word')
+  expect(await textOf('?q=xylophone')).toContain(
+    '<p>No text, film or brand has these words. Check the spelling, or try another word',
+  )
   expect(await textOf('?q=xylophone&tone=dark')).toContain('<p>Remove a filter or try another word.</p>')
   expect(await textOf('?author=Unknown')).toContain('<p>Remove a filter.</p>')
   expect(await textOf('?page=99')).toContain('<p>There are fewer pages than that.</p>')

@@ -74,7 +74,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.locator('dialog').getByRole('link', { name: 'Save', exact: true }).click()
     await ensureAccount(service.stores.db, { email: 'newcomer@example.org', plan: 'pro' })
     await page.getByLabel('E-mail address').fill('newcomer@example.org')
-    await page.getByRole('button', { name: 'Print a link' }).click()
+    await page.getByRole('button', { name: 'Get a link' }).click()
     await expect.poll(() => links.length).toBe(1)
     await page.goto(links[0]!.split(' ').at(-1)!)
     await page.getByRole('button', { name: 'Sign in' }).click()

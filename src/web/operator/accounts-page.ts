@@ -15,7 +15,7 @@ import { PLANS } from '../../vocabulary.ts'
 import { type Actions, field } from '../actions.ts'
 import { textToCopy } from '../connect-page.ts'
 import type { Visitor } from '../guard.ts'
-import { counted, formToken, type Html, hidden, html, numberedPages, options, trusted } from '../html.ts'
+import { capitalized, counted, formToken, type Html, hidden, html, numberedPages, options, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { signInUrl } from '../sign-in.ts'
 import { ago, operatorHead } from './parts.ts'
@@ -138,7 +138,7 @@ ${ended && html`<p class="notice done" role="status">The share link is ended.</p
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form></div>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
 <table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
-<th scope="col">Has</th><th scope="col">Access</th></tr></thead>
+<th scope="col">Collected</th><th scope="col">Access</th></tr></thead>
 <tbody>${accounts.map((account) => accountRow(visitor, account, link(page)))}</tbody></table>
 ${numberedPages(page, Math.ceil(total / PAGE), link)}
 <form class="row apart line" method="post" action="/web/shares/end">${formToken(visitor)}
@@ -150,11 +150,11 @@ ${numberedPages(page, Math.ceil(total / PAGE), link)}
 function accountRow(visitor: Visitor, account: AccountOverview, here: string): Html {
   const { id, email, role, plan, created_at, disabled_at, keys, last_used_at, saves, boards } = account
   return html`<tr${disabled_at !== null && trusted(' class="gone"')}>
-<th scope="row">${email}<span class="hint">${role} · since ${ago(created_at)}</span></th>
+<th scope="row">${email}<span class="hint">${role} · added ${ago(created_at)}</span></th>
 <td><form class="row tight" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
 ${hidden('back', here)}
 <select name="plan" aria-label="Plan of ${email}">${options(
-    PLANS.map((one) => [one, one]),
+    PLANS.map((one) => [one, capitalized(one)]),
     plan,
   )}</select>
 <button class="quiet" aria-label="Save the plan of ${email}">Save</button></form></td>

@@ -118,7 +118,7 @@ function addForms({ visitor, maxUploadBytes }: VideosData): Html {
   <label for="addresses">Video links, one per line</label>
   <textarea id="addresses" name="addresses" rows="3" required spellcheck="false"
     placeholder="https://www.youtube.com/watch?v=…"></textarea>
-  <div class="row"><button class="primary">Check</button>
+  <div class="row"><button class="primary">Check links</button>
   <span class="hint">You see what is new before anything is queued.</span></div>
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
@@ -268,15 +268,12 @@ ${failure && html`<p class="reason">${failure.message}</p>`}
 ${status === 'queued' && video.attempts > 0 && html`<span class="hint">attempt ${video.attempts + 1}</span>`}`
 }
 
-const rateOf = (perSecond: number) => `${perSecond < 10 ? perSecond : Math.round(perSecond)} a second`
-
-function progressOf({ stage, done, total, rate_per_sec, left_sec }: Stage): Html {
+function progressOf({ stage, done, total, left_sec }: Stage): Html {
   const of = total === null ? String(done) : `${done} of ${total}`
-  const rate = rate_per_sec !== null && ` · ${rateOf(rate_per_sec)}`
   const left = left_sec !== null && ` · about ${span(left_sec)} left`
   const bar =
     total !== null && total > 0 && html`<progress max="${total}" value="${done}" aria-label="${stage}"></progress>`
-  return html`${bar}<span class="hint">${of}${rate}${left}</span>`
+  return html`${bar}<span class="hint">${of}${left}</span>`
 }
 
 function framesOf({ id, status, frame_count, reannotating, costs }: VideoReport): Html {
@@ -302,13 +299,12 @@ ${alone && button('delete', 'Delete')}</div>`
 
 /** `/operator/videos/{id}`: the stages of one video with their times. */
 function stageTable({ stages }: VideoReport): Html {
-  return table(['Stage', 'Done', 'Took', 'Rate'], stages.map(stageRow))
+  return table(['Stage', 'Done', 'Took'], stages.map(stageRow))
 }
 
-function stageRow({ stage, started_at, finished_at, done, total, rate_per_sec }: Stage): Html {
+function stageRow({ stage, started_at, finished_at, done, total }: Stage): Html {
   const end = finished_at === null ? Date.now() : Date.parse(finished_at)
   const took = span((end - Date.parse(started_at)) / 1_000)
   return html`<tr><th scope="row">${capitalized(stage)}</th><td>${done}${total !== null && ` of ${total}`}</td>
-<td>${took}${finished_at === null && trusted(', running')}</td>
-<td>${rate_per_sec !== null && rateOf(rate_per_sec)}</td></tr>`
+<td>${took}${finished_at === null && trusted(', running')}</td></tr>`
 }
