@@ -49,9 +49,9 @@ const CEILINGS = {
   'src/workers': 1_517,
   'TypeScript of src': 58_850,
   'text of src': 66_260,
-  tests: 42_619,
+  tests: 42_631,
   bench: 6_856,
-  'words of docs': 21_607,
+  'words of docs': 21_605,
   'words of decisions': 6_000,
 }
 

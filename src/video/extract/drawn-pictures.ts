@@ -89,7 +89,7 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
   const gapMs = later.fromMs - earlier.toMs
   const isOneMovement = gapMs < NEXT_STILL_MS || (isBrief(earlier) && gapMs < SOON_MS)
   if (isOneMovement && later.isAtRest && changed <= LIMITS.little && later.edges >= 0.8 * earlier.edges) return 'grows'
-  if (later.edges >= earlier.edges) return isGrown ? 'grows' : 'new'
+  if (later.edges >= earlier.edges) return isGrown || looksTheSame(a, b) ? 'grows' : 'new'
   return isPartOf(b, a) ? 'leaves' : 'new'
 }
 

@@ -244,6 +244,13 @@ const NEXT = frameOf(6, { page: 5, offset: 10 })
 /** A small mark. */
 const dot = frameOf(0)
 for (let y = 40; y < 44; y++) dot.fill(20, y * PICTURE_WIDTH + 60, y * PICTURE_WIDTH + 66)
+/** A full window, and a mark of its own below them. */
+const full = (width: number, y: number) => {
+  const frame = frameOf(7)
+  for (let row = y; row < y + 5; row++)
+    for (let x = 130; x < 130 + width; x++) frame[row * PICTURE_WIDTH + x] = x % 5 < 3 ? 20 : 240
+  return frame
+}
 /** The last page with sparks, as a burst throws them. */
 const burst = NEXT.map((value, at) =>
   at < PICTURE_WIDTH * PICTURE_HEIGHT && at % PICTURE_WIDTH > 140 && at % 7 < 3 ? 20 : value,
@@ -269,6 +276,11 @@ test.each<[what: string, show: (tMs: number) => Uint8Array, spans: number[], end
     [1125, 6000],
   ],
   ['a dot stands before a page', (tMs) => (tMs < 1000 ? dot : FIRST), [1000, 6000]],
+  [
+    'a line has taken the place of a mark in a full window once another page has slid by',
+    (tMs) => at(Math.trunc((tMs - 2500) / 500), 0, full(8, 60), built(6, (tMs - 2000) * 4), full(28, 70)),
+    [3000, 6000],
+  ],
   [
     'what is built up last stands until a dissolve begins',
     (tMs) => dissolving(tMs, tMs < 3000 ? FIRST : built((tMs - 3000) / 330, 5000 - tMs)),
