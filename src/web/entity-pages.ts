@@ -97,7 +97,7 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
 }
 
 /** The frames that stand for something, by the addresses of their pictures. */
-export type Covers = ReadonlyMap<string | null, ShownFrame>
+type Covers = ReadonlyMap<string | null, ShownFrame>
 
 export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path: string | null }>) {
   const ids = [...all].flatMap(({ image_path: path }) => frameIdOfImage(path?.split('/').at(-1) ?? '') ?? [])
@@ -105,10 +105,12 @@ export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path
   return new Map<string | null, FrameHit['document']>([...found.values()].map((frame) => [frame.image_path, frame]))
 }
 
+/** Most things of a list whose other frames are asked for: each is a search. */
+const MOST_ASKED = 12
+
 /**
- * Each by its own frame if that shows another picture than those before it, else by its strongest that does. One that
- * has none has no cover. Of films a title or a logo tells little: they have one only where there is no other frame,
- * and share one before they have none.
+ * Each by its own frame if that shows another picture than those before it, else by its strongest that does, else by
+ * none. A film has a title or a logo only where it has no other frame, and shares one before it has none.
  */
 export async function ownCovers<T extends { image_path: string | null }>(
   search: LibrarySearch,
@@ -119,10 +121,12 @@ export async function ownCovers<T extends { image_path: string | null }>(
   const known: FrameHit['document'][] = []
   const isNew = (frame: FrameHit['document']) => !known.some((other) => isSamePicture(other, frame))
   const tells = ({ subject }: FrameHit['document']) => !areFilms || (subject !== 'text-card' && subject !== 'logo')
+  let asked = 0
   for (const one of all) {
     const first = covers.get(one.image_path)
     if (!first) continue
-    const { frames } = isNew(first) && tells(first) ? { frames: [] } : await strongest(search, framesOf(one))
+    const isFine = (isNew(first) && tells(first)) || ++asked > MOST_ASKED
+    const { frames } = isFine ? { frames: [] } : await strongest(search, framesOf(one))
     const fresh = [first, ...frames.map(({ document }) => document)].filter(isNew)
     const own = fresh.find(tells) ?? fresh[0]
     if (own) known.push(own)

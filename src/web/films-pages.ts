@@ -150,7 +150,7 @@ ${films.map(({ video, frames, build }, n) => {
 ${filmStrip(frames, length, n * PARTS)}${filmLine(build, frames, length)}</section>`
 })}
 <section><h2>What differs most</h2>
-${table(['Measure', ...heads, html`Apart <span class="hint">1 is usual</span>`], rows)}</section>
+${table(['Measure', ...heads, html`Apart <span class="hint">1: as far as films usually are</span>`], rows)}</section>
 <section><h2>Over their time, on one scale</h2>
 ${films.map(({ video, frames, film }) => {
   return html`<h3>${video.title}</h3>${curves(film, lengthOf(frames, video.duration_sec), all)}`

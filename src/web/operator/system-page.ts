@@ -30,7 +30,7 @@ export function addSystemPage(actions: Actions, deps: PageDeps): void {
     ])
     const body = html`${operatorHead('system', 'System')}
 <div id="system">${outages.map(
-      ({ of, since, consumer }) => html`<p class="notice">${of} has not answered since ${ago(since)};
+      ({ of, since, consumer }) => html`<p class="notice">${of} stopped answering ${ago(since)};
 ${consumer} waits for it.</p>`,
     )}
 ${queuesSection(queues)}
@@ -89,7 +89,8 @@ function consumersSection(lag: readonly ConsumerLag[], held: { events: number; s
   return html`<h2>Readers of the event log</h2>
 ${
   held &&
-  html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction since ${ago(held.since)}.</p>`
+  html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction; the first
+came ${ago(held.since)}.</p>`
 }
 ${table(['Reader', 'Behind', 'Last moved', 'Skipped'], lag.map(readerRow))}`
 }
@@ -121,6 +122,6 @@ function receiverRow(receiver: Receiver): Html {
 <td><span class="badge${state !== 'active' && ' failed'}">${state}</span>${
     paused_because === 'failures' && html`<span class="hint">after failures</span>`
   }</td><td>${counted(waiting, 'event')}</td>
-<td>${failing_since === null ? 'no' : html`${counted(failures, 'attempt')} since ${ago(failing_since)}`}</td>
+<td>${failing_since === null ? 'no' : html`${counted(failures, 'attempt')}, first ${ago(failing_since)}`}</td>
 <td>${last_success_at === null ? 'never' : ago(last_success_at)}</td></tr>`
 }
