@@ -100,7 +100,7 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
 type Covers = ReadonlyMap<string | null, ShownFrame>
 
 export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path: string | null }>) {
-  const ids = [...all].flatMap(({ image_path: path }) => frameIdOfImage(path?.split('/').at(-1) ?? '') ?? [])
+  const ids = [...all].flatMap(({ image_path: at }) => frameIdOfImage(/[^/]+\.webp/.exec(at ?? '')?.[0] ?? '') ?? [])
   const found = await search.documents('frames', ids)
   return new Map<string | null, FrameHit['document']>([...found.values()].map((frame) => [frame.image_path, frame]))
 }
