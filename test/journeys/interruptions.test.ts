@@ -140,7 +140,7 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     expect(await pickedCards().count()).toBe(0)
     await at(2).hover()
     await page.locator('#wall .tick input').click()
-    expect(await pickedCards().count()).toBe(1)
+    await expect.poll(() => pickedCards().count()).toBe(1)
     await page.locator('#selection').getByRole('button', { name: 'All' }).click()
     expect(await pickedCards().count()).toBe(order.length)
     await page.keyboard.press('Escape')
