@@ -54,7 +54,7 @@ export function filmsRouter(deps: PageDeps): Routes {
 }
 
 interface FilmsData extends ReturnType<typeof findFilms> {
-  /** The frame that stands for a film, and for no other. */
+  /** The frame that stands for a film. */
   coverOf: (id: string) => ShownFrame | undefined
   sort: MeasureName
   order: 'asc' | 'desc'

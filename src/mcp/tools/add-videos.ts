@@ -94,8 +94,8 @@ function videoStatus(deps: ToolApp): Tool {
     }),
     async run({ video_id: given }) {
       // What is not ready yet has no other name than its id and its address.
-      const idOf = async (one: string) => (await findVideo(deps, one)) ?? videoIdAt(one) ?? one
-      const asked = await Promise.all(given.map(async (one) => ({ one, id: await idOf(one) })))
+      const asked: { one: string; id: string }[] = []
+      for (const one of given) asked.push({ one, id: (await findVideo(deps, one)) ?? videoIdAt(one) ?? one })
       const reports = await reportVideos(
         deps.db,
         asked.map(({ id }) => id),

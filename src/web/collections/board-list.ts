@@ -8,6 +8,9 @@ import { menu, planNotice, TO_WALL, undoForm } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
 
+/** Most pictures of a cover: one large, two small. */
+export const COVERS = 3
+
 /** What is saved, as a board. */
 interface SavedBoard {
   item_count: number
@@ -61,7 +64,7 @@ interface CardData extends Pick<SavedBoard, 'cover_urls'> {
 
 function boardCard({ href, name, hint, cover_urls }: CardData): Html {
   return html`<li><a href="${href}">
-  <span class="covers">${cover_urls.slice(0, 3).map(cover)}</span>
+  <span class="covers">${cover_urls.slice(0, COVERS).map(cover)}</span>
   <span class="label">${name}</span>
   <span class="hint">${hint}</span>
 </a></li>`

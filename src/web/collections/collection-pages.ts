@@ -18,7 +18,7 @@ import type { Actions, Asked } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { WITH_FRAMES } from '../layout.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { boardsPage, chooseBoard } from './board-list.ts'
+import { boardsPage, COVERS, chooseBoard } from './board-list.ts'
 import { boardPage, noteForm, type ShownPin } from './board-view.ts'
 
 /** Boards on a page: with their covers they are as many pictures as a page of the wall. */
@@ -59,7 +59,7 @@ export function addCollectionPages(actions: Actions, deps: PageDeps): void {
     const { after, deleted } = query
     const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
-    const saved = after === undefined ? await loadSaved(deps, visitor, 3) : undefined
+    const saved = after === undefined ? await loadSaved(deps, visitor, COVERS) : undefined
     const body = boardsPage({ visitor, saved, boards, after, next, deleted })
     return { title: 'Boards', current: 'boards', wide: true, body }
   })

@@ -51,7 +51,7 @@ ${panel('Subjects', top.subject.map(usesBar('subject', valueLabel)), nothing)}
 ${panel('How long a video takes', inOrder.map(stageBar), 'No video ended in these days.')}
 ${panel('Cost of the model', models.map(modelBar), 'No model was called in these days.')}
 </div>
-<p class="hint">Days are in UTC, people those of the busiest day. “Before” is as many days before these. ${
+<p class="hint">Days are in UTC. “People” counts the busiest day, “before” as many days before these. ${
     countedThrough === null
       ? 'Nothing is counted yet.'
       : html`The last event that is counted was ${ago(countedThrough)}.`
@@ -122,7 +122,7 @@ function answer(figures: AnalyticsFigures): string {
 function searched(searches: number, poor: number): string {
   if (searches === 0 && poor === 0) return 'Nobody searched'
   const all = counted(Math.max(searches, poor), 'search', 'searches')
-  if (poor === 0) return `None of ${all} was without a good result`
+  if (poor === 0) return `${all} had a good result`
   return `${searches < poor ? all : `${thousands(poor)} of ${all}`} had no good result`
 }
 
