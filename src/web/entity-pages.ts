@@ -1,7 +1,7 @@
 import { notFound } from '../errors.ts'
 import { priced } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { frameIdOfImage } from '../media/image-name.ts'
+import { frameIdIn } from '../library/ids.ts'
 import { readPageParameters } from '../parameters.ts'
 import {
   type BrandDocument,
@@ -100,7 +100,7 @@ function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FrameP
 type Covers = ReadonlyMap<string | null, ShownFrame>
 
 export async function coversOf(search: LibrarySearch, all: Iterable<{ image_path: string | null }>) {
-  const ids = [...all].flatMap(({ image_path: at }) => frameIdOfImage(/[^/]+\.webp/.exec(at ?? '')?.[0] ?? '') ?? [])
+  const ids = [...all].flatMap(({ image_path: at }) => (at === null ? [] : frameIdIn(at)))
   const found = await search.documents('frames', ids)
   return new Map<string | null, FrameHit['document']>([...found.values()].map((frame) => [frame.image_path, frame]))
 }
