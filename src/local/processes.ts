@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { platform } from 'node:os'
@@ -52,14 +53,13 @@ export async function stopChild(
   clearTimeout(timer)
 }
 
-/** A loopback port that is free now. */
+/** A loopback port that is free now, outside the range from which systems take ports by themselves. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
+  for (let tries = 0; tries < 100; tries++) {
+    const port = randomInt(20_000, 32_000)
+    if ((await portTrouble(port, '127.0.0.1')) === undefined) return port
+  }
+  throw new Error('no port')
 }
 
 /**
