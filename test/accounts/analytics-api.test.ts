@@ -12,7 +12,7 @@ import { seedFrames } from './seed-frames.ts'
 const api = useTestApi()
 let key: string
 let frameId: string
-const TODAY = new Date().toISOString().slice(0, 10)
+const today = () => new Date().toISOString().slice(0, 10)
 const FORMULA = '=HYPERLINK("https://evil.example","x")'
 
 beforeAll(async () => {
@@ -33,11 +33,11 @@ const get = (path: string) => api.call(`/api/analytics/${path}`, { key })
 test('figures are read by day and by what was saved, in UTC', async () => {
   await untilReadable(api.db)
   await recountAnalytics(api.db)
-  const { json: today } = await get('saves')
-  expect(today).toMatchObject({ to: TODAY, by: 'day' })
-  expect(Date.parse(today.counted_through)).toBeLessThanOrEqual(Date.now())
-  expect(today.rows).toHaveLength(30)
-  expect(today.rows.at(-1)).toEqual({ key: TODAY, saves: 1, unsaves: 0, pins: 0, unpins: 0 })
+  const { json: saves } = await get('saves')
+  expect(saves).toMatchObject({ to: today(), by: 'day' })
+  expect(Date.parse(saves.counted_through)).toBeLessThanOrEqual(Date.now())
+  expect(saves.rows).toHaveLength(30)
+  expect(saves.rows.at(-1)).toEqual({ key: today(), saves: 1, unsaves: 0, pins: 0, unpins: 0 })
   // Nothing has written a read model here, so frames have no titles: test/mcp/report.test.ts reads them.
   const unnamed = { title: null, author: null, image_url: null }
   expect((await get('saves?by=frame')).json.rows).toEqual([

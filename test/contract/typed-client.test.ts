@@ -92,4 +92,4 @@ test('a typed client is generated, compiles under --strict, saves a frame and re
     names: ['Three', 'Two', 'One'],
     code: 'not_found',
   })
-}, 60_000)
+})

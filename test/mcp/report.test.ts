@@ -12,7 +12,7 @@ import { FILMS, OPEN, useToolLibrary } from './tool-library.ts'
 const library = useToolLibrary({ countsEveryMs: 50 })
 const { service, call, get } = library
 let operator: { authorization: string }
-const today = new Date().toISOString().slice(0, 10)
+const today = () => new Date().toISOString().slice(0, 10)
 
 beforeAll(async () => {
   const { db } = service.stores
@@ -38,7 +38,7 @@ test('what was saved, with titles and pictures', async () => {
   await recount()
   const { title, author } = first.video
   const figures = { saves: 1, unsaves: 0, pins: 1, unpins: 0 }
-  const report = await call('usage_report', { of: 'saves', by: 'frame', from: today, to: today }, operator)
+  const report = await call('usage_report', { of: 'saves', by: 'frame', from: today(), to: today() }, operator)
   expect(report.structuredContent.rows[0]).toEqual({
     key: first.id,
     ...figures,
@@ -76,13 +76,13 @@ test('searches by who asks, with the weak answers and the empty ones', async () 
   })
   await recount()
   const rows = async (by: string) =>
-    (await call('usage_report', { of: 'searches', by, from: today }, operator)).structuredContent
+    (await call('usage_report', { of: 'searches', by, from: today() }, operator)).structuredContent
   expect((await rows('asker')).rows).toEqual([
     { key: 'programs', searches: 4, unanswered: 1, weak: 1 },
     { key: 'agents', searches: 2, unanswered: 0, weak: 1 },
     { key: 'people', searches: 1, unanswered: 0, weak: 0 },
   ])
-  expect((await rows('day')).rows).toEqual([{ key: today, searches: 7, unanswered: 1, weak: 2 }])
+  expect((await rows('day')).rows).toEqual([{ key: today(), searches: 7, unanswered: 1, weak: 2 }])
   const terms = await rows('term')
   expect(terms.rows).toEqual([
     { key: 'headline zxqvwy', searches: null, unanswered: 0, weak: 2 },

@@ -92,9 +92,9 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
 
   test('an index deleted, emptied, or of other settings or words is rebuilt', async () => {
     const harms: (() => Promise<unknown>)[] = [
-      () => client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 }),
-      () => client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
-      () => client.index(`${prefix}_frames`).updateSearchableAttributes(['key']).waitTask({ timeout: 60_000 }),
+      () => client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 300_000 }),
+      () => client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 300_000 }),
+      () => client.index(`${prefix}_frames`).updateSearchableAttributes(['key']).waitTask({ timeout: 300_000 }),
       () => stores.db.$client.query(`update read_models set words = 1 where engine = 'meilisearch'`),
     ]
     for (const harm of harms) {
@@ -107,7 +107,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
 
   test('an index that was emptied hides nothing: what it does not find is asked of the read model', async () => {
     const search = await open()
-    await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
+    await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 300_000 })
     for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
       expect(await search.frames(query)).toMatchObject({ engine: 'postgres', frames: [{}, {}] })
     const everything = await search.frames({ ...ask(''), sort: 'newest', facets: true })
@@ -127,7 +127,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
     ]
     for (const harm of harms) {
       const version = await (await open()).version()
-      await harm().waitTask({ timeout: 60_000 })
+      await harm().waitTask({ timeout: 300_000 })
       expect(await copyToMeilisearch(deps())).toEqual({ whole: true })
       const search = await open()
       expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
@@ -137,7 +137,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
       expect(await copyToMeilisearch(deps())).toEqual({ whole: false })
       expect(await search.version()).toBe(settled)
     }
-    await index.updateDocuments([{ key: second!, revision: 'wrong' }]).waitTask({ timeout: 60_000 })
+    await index.updateDocuments([{ key: second!, revision: 'wrong' }]).waitTask({ timeout: 300_000 })
     expect(await copyToMeilisearch(deps(), { whole: true })).toEqual({ whole: true })
     const after = await both()
     expect(after.held).toEqual(after.wanted)
@@ -211,9 +211,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
       await using _copying = startCopying({ ...started, sink })
       await seedVideo(stores.db, { title: 'Looped', frames: [{ caption: 'a looped zeppelin' }] })
       await rebuildSearch({ db: stores.db, deepLink })
-      await expect
-        .poll(async () => (await framesIn(prefix)).length, { timeout: 60_000 })
-        .toBe((await both()).wanted.length)
+      await expect.poll(async () => (await framesIn(prefix)).length).toBe((await both()).wanted.length)
     }
     const nowhere = openMeiliSink({ url: 'http://127.0.0.1:9', key: undefined, prefix })
     await using _away = startCopying({ ...started, sink: nowhere })

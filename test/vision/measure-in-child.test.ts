@@ -29,7 +29,7 @@ async function frame(id: string, picture?: 'text-card'): Promise<FrameToAnnotate
   return { id, image, imageSha256, width: 1280, height: 720, ...rest } as FrameToAnnotate
 }
 
-const options = (signal = AbortSignal.timeout(180_000)) => ({ signal, techniques: TECHNIQUE_SEED })
+const options = (signal = AbortSignal.timeout(300_000)) => ({ signal, techniques: TECHNIQUE_SEED })
 
 /** The measuring processes that this test has started. */
 function measurers(): number[] {
@@ -42,7 +42,8 @@ function measurers(): number[] {
 
 test('it describes frames in a process that ends with the work, and in another one afterwards', async () => {
   annotator = openMeasuringAnnotator({ idleMs: 300 })
-  expect(measurers()).toEqual([])
+  // One of the file before may be about to end.
+  await expect.poll(measurers).toEqual([])
   const stored: string[] = []
   const [first, second] = await Promise.all([
     annotator.annotate(video, [await frame('a'), await frame('b')], {
@@ -123,15 +124,11 @@ test('models in the folder read beside the own one, and one that cannot run leav
   expect(beside.version).toMatch(/^measured@\d+\+latin$/)
   expect((await readBy(beside))?.values.on_screen_text?.value).toBe('Available today\nrelay.example')
   await writeFile(join(folder, 'latin.onnx'), 'no model')
-  for (const remove of [[], ['latin.onnx']]) {
-    const models = openMeasuring(folder)
-    for (const file of remove) await rm(join(folder, file))
-    const unread = await readBy(models)
-    expect(unread).toMatchObject({ status: 'annotated', values: { shot: { value: 'no-face' } } })
-    expect(unread?.values.on_screen_text).toMatchObject({
-      value: null,
-      reason: expect.stringMatching(/^not read: .*latin/),
-    })
-  }
+  const unread = await readBy(openMeasuring(folder))
+  expect(unread).toMatchObject({ status: 'annotated', values: { shot: { value: 'no-face' } } })
+  expect(unread?.values.on_screen_text).toMatchObject({
+    value: null,
+    reason: expect.stringMatching(/^not read: .*latin/),
+  })
   await rm(folder, { recursive: true })
 })
