@@ -1,27 +1,38 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import pg from 'pg'
-import { afterAll, describe, expect, test } from 'vitest'
-import { distance } from '../../src/search/color.ts'
-import { SUBJECTS, toOklab } from '../../src/vocabulary.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { until } from '../support/until.ts'
 
 // `npm start` as its user sees it: whole processes, and one library that survives every way to end. Each test continues
-// where the one before it stopped.
+// where the one before it stopped. The checkout has two of the samples: reading a picture takes seconds.
 
 const dataDir = mkdtempSync(join(memoryFolder(), 'frames-start-'))
+const checkout = mkdtempSync(join(tmpdir(), 'frames-checkout-'))
 let service: Service | undefined
 
+beforeAll(checkOut)
 afterAll(async () => {
   for (const pid of processesOf(dataDir)) kill(pid)
   await until(() => processesOf(dataDir).length === 0)
-  rmSync(dataDir, { recursive: true, force: true })
+  for (const dir of [dataDir, checkout]) rmSync(dir, { recursive: true, force: true })
 })
 
 describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 }, () => {
@@ -51,7 +62,6 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 
       firstFrames = await framesOf(api)
       return firstFrames.length === rows[0]!.count
     })
-    expect(new Set(firstFrames.map(({ subject }) => subject))).toEqual(new Set(SUBJECTS))
     const text = expect.stringMatching(/\w/)
     const described = { caption: text, composition: text, steal: text, technique: text, annotation: { model: 'notes' } }
     for (const frame of firstFrames) expect(frame).toMatchObject(described)
@@ -61,38 +71,6 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 
       200,
     )
     expect((await fetch(`${api}/readyz`)).status).toBe(200)
-  })
-
-  test('each note fits the picture that it stands beside, by what is measured of it', async () => {
-    const client = await connect()
-    const { rows } = await client.query<Measured>(`
-      select v.title, f.t_ms, f.caption, f.palette, a.values from frames f join videos v on v.id = f.video_id
-        join annotations a on a.frame_id = f.id and a.annotator not like 'notes:%'`)
-    await client.end()
-    let others = 0
-    let misfits = 0
-    for (const frame of rows) {
-      const { notes } = SAMPLES.find(({ title }) => title === frame.title)!
-      const own = notes.find(({ caption }) => caption === frame.caption)!
-      expect([frame.title, frame.t_ms, misfitOf(frame, own)]).toEqual([frame.title, frame.t_ms, undefined])
-      for (const note of notes.filter(({ caption }) => caption !== frame.caption)) {
-        others++
-        if (misfitOf(frame, note)) misfits++
-      }
-    }
-    expect(rows.length).toBeGreaterThan(70)
-    // This tells pictures apart: hardly any other note of the film would do.
-    expect(misfits / others).toBeGreaterThan(0.85)
-  })
-
-  test('the examples of the documents find something', async () => {
-    const text = ['README.md', 'docs/films.md', 'docs/interface.md', 'docs/search.md'].map(read).join('\n')
-    const examples = new Set(text.match(/\/api\/(?:search|frames|sequences)\?[^\s'`…]+(?=['`])/g))
-    expect(examples.size).toBeGreaterThan(3)
-    for (const path of examples) {
-      const answer = (await (await fetch(runFile().api + path)).json()) as Record<string, unknown>
-      expect([path, Object.values(answer).some((list) => Array.isArray(list) && list.length > 0)]).toEqual([path, true])
-    }
   })
 
   test('only this machine reaches a service that has neither HOST nor PUBLIC_URL', async () => {
@@ -112,19 +90,16 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 
     expect((await fetch(`${runFile().api}/livez`)).status).toBe(200)
   })
 
-  test(
-    'Ctrl-C in mid-ingest, which a terminal and npm both pass on, ' + 'stops everything it started and nothing else',
-    async () => {
-      const bystander = createServer((_req, res) => res.end()).listen(0)
-      service!.signal('SIGINT')
-      service!.signal('SIGINT')
-      expect(await service!.exit()).toBe(0)
-      expect(processesOf(dataDir)).toEqual([])
-      expect(existsSync(join(dataDir, 'run.json'))).toBe(false)
-      expect(bystander.listening).toBe(true)
-      bystander.close()
-    },
-  )
+  test('Ctrl-C, which a terminal and npm both pass on, stops everything it started and nothing else', async () => {
+    const bystander = createServer((_req, res) => res.end()).listen(0)
+    service!.signal('SIGINT')
+    service!.signal('SIGINT')
+    expect(await service!.exit()).toBe(0)
+    expect(processesOf(dataDir)).toEqual([])
+    expect(existsSync(join(dataDir, 'run.json'))).toBe(false)
+    expect(bystander.listening).toBe(true)
+    bystander.close()
+  })
 
   test('the next start finds everything as it was', async () => {
     const key = operatorKey()
@@ -231,38 +206,9 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 1_200_000 
   })
 })
 
-interface SampleNote {
-  caption: string
-  subject: string
-  surface: string
-  shot: string
-  /** The two strongest colours of the picture that was looked at. Absent where no frame is taken. */
-  palette?: string[]
-}
-const SAMPLES = JSON.parse(read('samples/samples.json')) as { title: string; notes: SampleNote[] }[]
-
-interface Measured {
-  title: string
-  t_ms: number
-  caption: string
-  palette: string[]
-  values: Partial<Record<'subject' | 'surface' | 'shot', { value: string | null }>>
-}
-
-/** In OKLab. The colours of one shot move by 0.016. */
-const SAME_COLOUR = 0.04
-
-/** What a note says against what was measured of a picture; undefined where they agree. */
-function misfitOf({ palette, values }: Measured, note: SampleNote): string | undefined {
-  const isSeen = (hex: string) => palette.some((one) => distance(toOklab(one), toOklab(hex)) < SAME_COLOUR)
-  if (!(note.palette ?? []).every(isSeen)) return `palette ${palette}, not ${note.palette}`
-  for (const name of ['subject', 'surface', 'shot'] as const) {
-    const measured = values[name]?.value ?? note[name]
-    // A chart is measured as a drawn screen.
-    if (measured !== note[name] && !(measured === 'ui' && note.subject === 'chart')) return `${name} ${measured}`
-  }
-  return undefined
-}
+const SAMPLES = (JSON.parse(read('samples/samples.json')) as { file: string }[]).filter(({ file }) =>
+  ['coffee-pour.mp4', 'gitui-commit.mp4'].includes(file),
+)
 
 interface Service {
   output(): string
@@ -273,12 +219,30 @@ interface Service {
   exit(): Promise<number | null>
 }
 
+/** A copy of the source beside the installed packages. What Node keeps of compiled code stays within it. */
+function checkOut(): void {
+  for (const name of ['src', 'scripts', 'drizzle', 'docs', 'skills', 'package.json', 'package-lock.json'])
+    cpSync(name, join(checkout, name), { recursive: true })
+  mkdirSync(join(checkout, 'node_modules'))
+  for (const name of readdirSync('node_modules').filter((name) => name !== '.cache'))
+    symlinkSync(resolve('node_modules', name), join(checkout, 'node_modules', name))
+  mkdirSync(join(checkout, 'samples'))
+  for (const { file } of SAMPLES) cpSync(`samples/${file}`, join(checkout, 'samples', file))
+  writeFileSync(join(checkout, 'samples', 'samples.json'), JSON.stringify(SAMPLES))
+}
+
 function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, PORT: '0', DATA_DIR: dataDir, ...extra }
+  const { PATH, HOME } = process.env
+  const cache = join(checkout, 'node_modules', '.cache', 'frames')
+  return { PATH, HOME, ...NODE_SETTINGS, NODE_COMPILE_CACHE: cache, PORT: '0', DATA_DIR: dataDir, ...extra }
 }
 
 async function start(program = process.execPath, args = ['src/cli/main.ts', 'start']): Promise<Service> {
-  const child: ChildProcess = spawn(program, args, { env: environment({}), stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(program, args, {
+    cwd: checkout,
+    env: environment({}),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout!, child.stderr!])
     stream.on('data', (chunk: Buffer) => {
@@ -307,7 +271,7 @@ async function start(program = process.execPath, args = ['src/cli/main.ts', 'sta
  * has closed an idle connection, and would send the next request there.
  */
 async function refused(extra: Record<string, string>, status = 1): Promise<string> {
-  const child = spawn(process.execPath, ['src/cli/main.ts', 'start'], { env: environment(extra) })
+  const child = spawn(process.execPath, ['src/cli/main.ts', 'start'], { cwd: checkout, env: environment(extra) })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -2,20 +2,28 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
+import { noteOf } from '../../src/library/frames/record-annotations.ts'
+import { distance } from '../../src/search/color.ts'
 import type { Extraction } from '../../src/video/extract/extract.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
+import { SUBJECTS, toOklab } from '../../src/vocabulary.ts'
 import { ffmpeg, QUICK, useClips } from './ffmpeg.ts'
 
-const SAMPLE = join(import.meta.dirname, '../../samples/tears-of-steel.mp4')
+const sampleFile = (name: string) => join(import.meta.dirname, '../../samples', name)
+const SAMPLE = sampleFile('tears-of-steel.mp4')
 const clips = useClips()
 const { folder, scratch } = clips
 const make = (name: string, ...args: string[]) => clips.make(name, ...args, ...QUICK)
 const extract = (file: string, limits = { maxDurationSec: 900 }, loops = false) =>
   clips.extract(file, { limits, loops })
 
-/** Extracted once for those who look at it. */
-let ofSample: Promise<Extraction> | undefined
-const extractSample = () => (ofSample ??= extract(SAMPLE, undefined, true))
+/** Each is extracted once for those who look at it; the first with its loops. */
+const extractions = new Map<string, Promise<Extraction>>()
+function extractSample(file = SAMPLE): Promise<Extraction> {
+  const extraction = extractions.get(file) ?? extract(file, undefined, file === SAMPLE)
+  extractions.set(file, extraction)
+  return extraction
+}
 
 test('a film gives its shots, its frames and their images', async () => {
   const extraction = await extractSample()
@@ -160,7 +168,7 @@ const MADE: Record<string, string> = {
 }
 
 test.each(Object.entries(MADE))('%s is cut where it was made, to the frame', async (name, made) => {
-  const { shots } = await extract(join(import.meta.dirname, `../../samples/${name}.mp4`))
+  const { shots } = await extractSample(sampleFile(`${name}.mp4`))
   const frameOf = (ms: number) => Math.round((ms * 30) / 1000)
   const transitions = made.split(', ').map((one) => {
     const [kind, frames] = one.split(' ') as [string, string]
@@ -174,4 +182,32 @@ test.each(Object.entries(MADE))('%s is cut where it was made, to the frame', asy
     // The clean parts hold no picture of a mix, and lose few beside it.
     else expect([first - from, to - last].map((lost) => lost >= 0 && lost <= 5)).toEqual([true, true])
   }
+})
+
+interface Sample {
+  file: string
+  /** The palette has the two strongest colours of the picture that was looked at. Without one no frame is taken. */
+  notes: { at: number; subject: string; palette?: string[] }[]
+}
+const SAMPLES = JSON.parse(readFileSync(sampleFile('samples.json'), 'utf8')) as Sample[]
+
+/** In OKLab. The colours of one shot move by 0.016. */
+const SAME_COLOUR = 0.04
+
+test.each(SAMPLES)('each note of $file stands beside the picture that was looked at', async ({ file, notes }) => {
+  const { shots, frames } = await extractSample(sampleFile(file))
+  const shown = new Set<unknown>()
+  for (const { tMs, palette } of frames) {
+    const note = noteOf(tMs, { shots, notes })
+    const colours = palette.map(toOklab)
+    const isSeen = (hex: string) => colours.some((one) => distance(one, toOklab(hex)) < SAME_COLOUR)
+    expect([tMs, note?.palette?.filter((hex) => !isSeen(hex))]).toEqual([tMs, []])
+    shown.add(note)
+  }
+  expect(shown).toEqual(new Set(notes.filter(({ palette }) => palette)))
+})
+
+test('the samples show every subject', () => {
+  const shown = SAMPLES.flatMap(({ notes }) => notes.filter(({ palette }) => palette).map(({ subject }) => subject))
+  expect(new Set(shown)).toEqual(new Set(SUBJECTS))
 })

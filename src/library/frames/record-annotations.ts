@@ -214,10 +214,10 @@ export async function recordNotes(
 }
 
 /** The note of a picture's moment. The first note of a shot holds from the beginning of the shot on. */
-function noteOf(
+export function noteOf<N extends Note>(
   tMs: number,
-  { shots, notes }: { shots: readonly { fromMs: number; toMs: number }[]; notes: readonly Note[] },
-): Note | undefined {
+  { shots, notes }: { shots: readonly { fromMs: number; toMs: number }[]; notes: readonly N[] },
+): N | undefined {
   const shot = shots.findLast(({ fromMs }) => fromMs <= tMs)
   const ofShot = notes.filter(({ at }) => shot && shot.fromMs <= at * 1000 && at * 1000 < shot.toMs)
   return ofShot.findLast(({ at }) => at * 1000 <= tMs) ?? ofShot[0]
