@@ -10,6 +10,7 @@ import { scriptedAnnotator, values } from '../library/support.ts'
 import { expectAccessible, noChromium, signIn, useBrowser } from '../support/browser.ts'
 import { useFolder } from '../support/folder.ts'
 import { useService } from '../support/service.ts'
+import { ffmpeg, QUICK } from '../video/ffmpeg.ts'
 
 const sample = (name: string) => fileURLToPath(new URL(`../../samples/${name}`, import.meta.url))
 const EVIL = '<img src=x onerror="alert(1)"> & “quotes”'
@@ -23,7 +24,9 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
   const browser = useBrowser(service)
   let page: Page
   const folder = useFolder()
+  const short = () => join(folder, 'one-second.mp4')
   beforeAll(async () => {
+    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=192x108:r=12:d=1', ...QUICK, short())
     await writeFile(join(folder, 'broken.mp4'), Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(5_000)]))
     page = await browser.open()
     await ensureAccount(service.stores.db, { email: 'op@example.org', role: 'operator', plan: 'pro' })
@@ -89,7 +92,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const ids = () => page.locator('tr[data-video]').evaluateAll((rows) => rows.map((one) => one.id))
     const before = await ids()
     await row('broken').getByRole('checkbox').focus()
-    await page.locator('#file').setInputFiles(sample('tears-of-steel.mp4'))
+    await page.locator('#file').setInputFiles(short())
     await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
     await row('broken').getByRole('button', { name: 'Retry' }).focus()
     await page.keyboard.press('Enter')
@@ -101,8 +104,8 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
       .toEqual([{ attempts: 1 }])
     expect(await ids()).toEqual(before)
     await page.getByRole('button', { name: 'Show 1 new' }).click()
-    await row('tears of steel').waitFor()
-    await row('tears of steel').locator('.badge.ready').waitFor()
+    await row('one second').waitFor()
+    await row('one second').locator('.badge.ready').waitFor()
   })
 
   test('the page of a video shows each attempt as it happens', async () => {
@@ -147,16 +150,16 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   test('deletes only after it was told what goes', async () => {
     await goto('/operator')
-    await onRow('tears of steel', 'Delete')
-    await page.getByRole('heading', { name: 'Delete “tears of steel”?' }).waitFor()
+    await onRow('one second', 'Delete')
+    await page.getByRole('heading', { name: 'Delete “one second”?' }).waitFor()
     await page.getByText('Nobody has saved or pinned').waitFor()
-    await page.getByText('“tears of steel” cannot be brought back.').waitFor()
+    await page.getByText('“one second” cannot be brought back.').waitFor()
     await expectAccessible(page)
     await page.goBack()
-    await onRow('tears of steel', 'Delete')
+    await onRow('one second', 'Delete')
     await page.getByRole('button', { name: 'Delete for good' }).click()
     await page.getByText('1 video deleted.').first().waitFor()
-    expect(await row('tears of steel').count()).toBe(0)
+    expect(await row('one second').count()).toBe(0)
   })
 
   test('says a title and a brand beside a file, changes them on its page, and sees what is refused', async () => {
@@ -167,7 +170,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await details.click()
     await page.getByLabel('Title').fill('Pour')
     await page.getByLabel('Brand', { exact: true }).fill('Acme inc')
-    await page.locator('#file').setInputFiles(sample('tears-of-steel.mp4'))
+    await page.locator('#file').setInputFiles(short())
     await page.locator('.uploads li').getByRole('link', { name: 'queued' }).click()
     await page.getByRole('heading', { name: 'Pour', level: 1 }).waitFor()
     expect(await page.getByLabel('Brand', { exact: true }).inputValue()).toBe('Acme inc')
