@@ -199,7 +199,7 @@ const HELD_BY = {
   'src/web/shared-board.ts': ['accounts/shared-boards', 'accounts/secrets'],
   'src/web/sign-in.ts': ['accounts/invitations', 'accounts/secrets', 'oauth/sign-in'],
   'src/web/player.ts': ['journeys/films'],
-  'src/web/video-page.ts': ['accounts/prices', 'journeys/films', 'journeys/first-start'],
+  'src/web/video-page.ts': ['accounts/prices', 'journeys/films'],
 
   'docs/interface.md': ['contract/examples', 'contract/openapi'],
   'docs/webhooks.md': ['webhooks/docs'],

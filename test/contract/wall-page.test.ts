@@ -3,6 +3,7 @@ import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openTestApi } from '../accounts/app.ts'
 import { useOpened } from '../support/closing.ts'
 import { seedVideo } from '../support/seed.ts'
+import { sessionOf } from '../support/session.ts'
 import { openContractLibrary } from './library.ts'
 
 /** The wall for people: the address is the state, and everything in it can be seen and taken back. */
@@ -89,6 +90,23 @@ test('every value is a link that adds it, with the number of frames behind it', 
   )
 })
 
+test.each([
+  ['anyone', 'Sign in'],
+  ['an operator', 'Account'],
+])('the places of %s are three, on every page', async (who, corner) => {
+  const { stores, url } = library.service
+  const { name, value } = await sessionOf(stores.db, url, 'operator@example.com')
+  const headers = { cookie: who === 'anyone' ? '' : `${name}=${value}` }
+  for (const path of ['/', '/techniques', '/brands', '/techniques/whip-pan', '/brands/Short']) {
+    const page = await (await fetch(url + path, { headers })).text()
+    const places = links(/<nav aria-label="Main">.*?<\/nav>/s.exec(page)![0])
+    expect([path, ...places.keys()]).toEqual([path, 'Wall', 'Films', 'Boards'])
+    const account = /<div class="account">.*?<\/header>/s.exec(page)![0]
+    expect([path, /<(?:a|summary)[^>]*>(.*?)</.exec(account)![1]]).toEqual([path, corner])
+    expect(links(account).get('Operator console')).toBe(who === 'anyone' ? undefined : '/operator')
+  }
+})
+
 test('pages lead to each other and keep what was asked', async () => {
   expect(links(await textOf('?q=over')).get('Page 2 →')).toBe('/?q=over&page=2')
   expect(links(await textOf('?sort=strength&page=2')).get('← Page 1')).toBe('/?sort=strength')
@@ -158,11 +176,28 @@ test('links to a frame, a video and a technique unfurl where they are pasted', a
 
 test('an empty library and one that is filling say what goes on and what to do next', async () => {
   await using api = await openTestApi()
-  expect((await api.call('/')).text).toContain('The library is empty')
+  const { text: empty } = await api.call('/')
+  expect(empty).toContain('The library is empty')
+  expect(empty).toContain('An operator <a href="/sign-in">signs in</a> and adds one')
   await seedVideo(api.db, { ready: false, frames: [{}, {}] })
   await expect.poll(async () => (await api.call('/')).text).toContain('The first frames are on their way')
   await seedVideo(api.db, { ready: false })
   await expect.poll(async () => (await api.call('/')).text).toContain('2 videos are being read')
+})
+
+test('the colours to pick from are those of the whole library, not of the frames that are shown', async () => {
+  const { service } = library
+  const [color, addedAt] = ['#0a7d32', new Date(0)]
+  await seedVideo(service.stores.db, { author: 'Last', addedAt, frames: [{ palette: [color] }] })
+  await service.drain()
+  const colors = async (query: string) => {
+    const [menu] = /<ul class="swatches">.*?<\/ul>/s.exec(await textOf(query))!
+    return [...menu.matchAll(/title="(#\w+)"/g)].map(([, one]) => one)
+  }
+  const all = await colors('')
+  expect(all).toEqual(expect.arrayContaining([color, '#f2aa4c']))
+  for (const query of ['?page=2', '?author=Short', '?author=Last', '?color=0a7d32'])
+    expect([query, await colors(query)]).toEqual([query, all])
 })
 
 test('a brand tells of all its videos, and leads to those that its page has no room for', async () => {

@@ -80,7 +80,10 @@ test('the same file again mends a copy that was lost, and leaves no second one',
   const { id } = await service.upload(bytes)
   await service.drain()
   const { upload_key } = (await videoRow(service, id)) as { upload_key: string }
-  await service.upload(bytes)
+  const etag = (await service.get('/api/frames')).headers.get('etag')!
+  await service.upload(bytes, '?title=Another')
+  await service.drain()
+  expect((await service.get('/api/frames', { 'if-none-match': etag })).status).toBe(304)
   expect((await videoRow(service, id))?.upload_key).toBe(upload_key)
   expect((await storedFiles()).filter((path) => path.includes('uploads')).length).toBe(1)
 
