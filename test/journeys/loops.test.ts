@@ -116,7 +116,7 @@ describe.skipIf(noChromium)(`loops on the pages${noChromium ? ` (skipped: ${noCh
     await page.keyboard.press('Tab')
     expect(await playing(page).count()).toBe(0)
     await page.clock.runFor(200)
-    expect(asked).toEqual([ids[0], ids[1]])
+    await expect.poll(() => asked).toEqual([ids[0], ids[1]])
     await page.context().close()
   })
 
@@ -144,7 +144,7 @@ describe.skipIf(noChromium)(`loops on the pages${noChromium ? ` (skipped: ${noCh
     const figure = () => page.locator('.picture').boundingBox()
     const before = await figure()
     await button.click()
-    expect(asked).toEqual([ids[0]])
+    await expect.poll(() => asked).toEqual([ids[0]])
     expect(await button.getAttribute('aria-pressed')).toBe('true')
     const sizeOf = async (selector: string) => {
       const box = await page.locator(selector).boundingBox()
