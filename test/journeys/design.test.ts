@@ -80,7 +80,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     }
   })
 
-  test('every page has the one menu of an account, by keyboard, and nothing axe finds', async () => {
+  test('every page has the one menu of an account, by keyboard', async () => {
     const page = await signedIn({ viewport: { width: 1280, height: 800 } })
     for (const path of PAGES) {
       await page.goto(url + path)
@@ -89,9 +89,9 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
       await page.keyboard.press('Enter')
       await menu.getByRole('link', { name: 'Keys and apps' }).waitFor()
       expect(await menu.getByText('Sign out', { exact: true }).count(), path).toBe(1)
-      await expectAccessible(page)
-      await page.keyboard.press('Enter')
     }
+    // Of the last one, /docs. The others are looked at for every reader.
+    await expectAccessible(page)
     await page.goto(`${url}/boards`)
     await page.locator('details.account-menu summary').click()
     await page.keyboard.press('Escape')
@@ -111,10 +111,10 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     await signIn(page, db, url, 'pro@example.org')
     await page.goto(url)
     const frame = await page.locator('#wall a').first().getAttribute('href')
-    for (const width of [390, 1024, 1280])
-      for (const path of ['/', frame!, '/boards', '/saves']) {
+    for (const path of ['/', frame!, '/boards', '/saves']) {
+      await page.goto(url + path)
+      for (const width of [390, 1024, 1280]) {
         await page.setViewportSize({ width, height: 844 })
-        await page.goto(url + path)
         for (const menu of await page.locator('details.fold:has(> .panel):visible').all()) {
           const name = await menu.locator('> summary').textContent()
           await menu.locator('> summary').press('Enter')
@@ -128,6 +128,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
           await page.keyboard.press('Escape')
         }
       }
+    }
     await page.context().close()
   })
 
