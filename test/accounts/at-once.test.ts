@@ -44,8 +44,10 @@ test('an account has four uploads under way; a fifth is refused until one ends',
 
 test('an account has one long answer at a time; the next waits for it, and all else goes on', async () => {
   const { key, account } = await seedAccount(api.db)
-  for (let n = 0; n < 12; n++)
-    await saveFrames(api.db, { accountId: account.id, frameIds: (await seedFrames(api.db, { count: 500 })).frameIds })
+  const { frameIds } = await seedFrames(api.db, { count: 600 })
+  // More than a connection holds unread.
+  await api.db.$client.query(`update frames set caption = repeat('a long caption ', 1000)`)
+  await saveFrames(api.db, { accountId: account.id, frameIds })
   const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': '203.0.113.90' }
   const unread = begin('/api/favourites', { method: 'GET', headers })
   unread.end()

@@ -117,6 +117,25 @@ test('the account’s endpoints need members’ scopes, operators’ theirs, and
 })
 
 describe('guarded routes', () => {
+  const expectRefused = ({ status, text, cache, challenge }: Awaited<ReturnType<typeof send>>) => {
+    expect([status, text, cache]).toEqual([401, '{"code":"unauthenticated"}', 'no-store'])
+    expect(challenge).toMatch(/^Bearer .*\/keys/)
+  }
+
+  test('a key that is revoked, expired or of nobody is none', async () => {
+    const { db } = service.stores
+    const accountId = (await seedAccount(db)).account.id
+    const revoked = await createKey(db, { accountId, name: 'revoked' })
+    await revokeKey(db, { accountId, keyId: revoked.record.id })
+    const expired = await createKey(db, { accountId, name: 'expired' })
+    await db.$client.query(`update api_keys set expires_at = now() where id = $1`, [expired.record.id])
+    const gone = await seedAccount(db)
+    await deleteAccount(db, gone.account.id)
+    const dead = ['bad', revoked.key, expired.key, gone.key].map((key) => `Bearer ${key}`)
+    for (const authorization of ['Bearer', 'Basic abc', ...dead])
+      expectRefused(await send('GET /api/boards', { headers: { authorization } }))
+  })
+
   const guarded = Object.entries(ACCESS).flatMap(([route, access]) =>
     isScope(access) ? [[route, access] as const] : [],
   )
@@ -131,19 +150,8 @@ describe('guarded routes', () => {
     const place = { boardId: board.id, frameId: frameIds[0]! }
     const broken = route.startsWith('GET') ? undefined : '{broken'
 
-    const revoked = await createKey(db, { accountId, name: 'revoked', scopes: [scope] })
-    await revokeKey(db, { accountId, keyId: revoked.record.id })
-    const expired = await createKey(db, { accountId, name: 'expired', scopes: [scope] })
-    await db.$client.query(`update api_keys set expires_at = now() where id = $1`, [expired.record.id])
-    const gone = await seedAccount(db, { role, scopes: [scope] })
-    await deleteAccount(db, gone.account.id)
-    const dead = ['bad', `flk_live_${'0'.repeat(38)}`, revoked.key, expired.key, gone.key].map((key) => `Bearer ${key}`)
-    for (const authorization of [undefined, 'Bearer', 'Basic abc', ...dead]) {
-      const headers = authorization === undefined ? {} : { authorization }
-      const { status, text, cache, challenge } = await send(route, { headers, place, body: broken })
-      expect([status, text, cache]).toEqual([401, '{"code":"unauthenticated"}', 'no-store'])
-      expect(challenge).toMatch(/^Bearer .*\/keys/)
-    }
+    for (const headers of [{}, { authorization: `Bearer flk_live_${'0'.repeat(38)}` }])
+      expectRefused(await send(route, { headers, place, body: broken }))
 
     const others = await createKey(db, {
       accountId,

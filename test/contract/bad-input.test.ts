@@ -44,7 +44,7 @@ function send(
 }
 const TOO_LONG = { status: 431, contentType: 'application/json', body: '{"code":"invalid_request"}' }
 
-/** `npm run test:fuzz` sends ten times as many. */
+/** `npm run test:fuzz` sends twenty times as many. */
 const TIMES = Number(process.env.FUZZ_TIMES ?? 1)
 
 describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
@@ -64,7 +64,7 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
   }
 
   test('never a 5xx, always the error shape: anybody', async () => {
-    await storm(1_200, hostileRequests([library.videos.words, library.everyFrameIds[0]!]))
+    await storm(600, hostileRequests([library.videos.words, library.everyFrameIds[0]!]))
   })
 
   test('a path that cannot be decoded is 400 for every method', async () => {
@@ -87,7 +87,7 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
       ...request,
       headers: { ...request.headers, authorization },
     }))
-    await storm(600, withKey)
+    await storm(300, withKey)
     expect((await library.get('/api/frames')).status).toBe(200)
   })
 })

@@ -21,6 +21,8 @@ export const AUTHORS = [
   'Åcme 🎬',
 ] as const
 
+const GREENS = ['#00ff00', '#00ee00', '#00dd00', '#00cc00', '#00bb00']
+
 export const YOUTUBE_URL = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
 
 export interface ContractLibrary {
@@ -76,7 +78,8 @@ export async function openContractLibrary(engine: Engine): Promise<ContractLibra
       { tSec: 2.125, caption: 'Nothing of the kind', technique: 'marionette-walk' },
     ],
   })
-  for (const author of AUTHORS) await seed({ title: `By ${author.length}`, author, frames: [{}] })
+  for (const author of AUTHORS)
+    await seed({ title: `By ${author.length}`, author, frames: [{ phash: '00ff00ff00ff00ff' }] })
   for (const platform of PLATFORMS.filter((name) => name !== 'youtube'))
     await seed({ title: `On ${platform}`, author: `On ${platform}`, platform, frames: [{}] })
   const youtube = await seed({
@@ -87,7 +90,7 @@ export async function openContractLibrary(engine: Engine): Promise<ContractLibra
     sourceUrl: YOUTUBE_URL,
     frames: [{ tSec: 3 }, { tSec: 8.5 }, { tSec: 1 }],
   })
-  const plain = await seed({ title: 'Uploaded', author: null, frames: [{ tSec: 0.5 }] })
+  const plain = await seed({ title: 'Uploaded', author: null, frames: [{ tSec: 0.5, palette: GREENS }] })
   // Enough of each kind that the cap of a group shows.
   for (let n = 0; n < 24; n++)
     await seed({

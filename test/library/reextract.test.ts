@@ -1,13 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 import { EXTRACTION_VERSION } from '../../src/video/shots/detector.ts'
+import { QUICK, useClips } from '../video/ffmpeg.ts'
 import { addVideo, extractFromNumber, frameRows, scriptedAnnotator, useCommands, videoRow } from './support.ts'
 
-// It decodes a film.
-vi.setConfig({ testTimeout: 600_000 })
-
+const { make } = useClips()
 const annotator = scriptedAnnotator('measured@1', () => ({}))
 const { service, run } = useCommands(10, annotator, (options) => extract(options))
 /** The version that the workers have: an old one first. */
@@ -19,8 +18,8 @@ beforeAll(async () => {
 })
 
 test('reextract tells first what would change, then picks again; frames of people stay', async () => {
-  const film = await readFile(join(import.meta.dirname, '../../samples/coffee-pour.mp4'))
-  const { id } = await service.upload(film)
+  const film = make('film.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=10:d=9', ...QUICK)
+  const { id } = await service.upload(await readFile(film))
   const lost = await addVideo(service, 2)
   await service.drain()
   const before = await frameRows(service, id)

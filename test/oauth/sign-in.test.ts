@@ -350,19 +350,4 @@ describe('a person', () => {
     const page = await person.open(new URL(mine.headers.get('location')!, service.url).href)
     expect(page.status).toBe(404)
   })
-
-  test('sees the app on the keys page, and ends it', async () => {
-    const { tokens } = await letIn(service, person, {})
-    const keys = await person.open(`${service.url}/keys`)
-    expect(keys.text).toContain('Connected apps')
-    const action = /action="(\/web\/apps\/[^"]+\/revoke)"/.exec(keys.text)![1]!
-    const form = /name="form" value="([^"]+)"/.exec(keys.text)![1]!
-    expect((await callTool(service, tokens.access_token)).status).toBe(200)
-    await person.open(service.url + action, {
-      method: 'POST',
-      body: new URLSearchParams({ form }).toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    })
-    expect((await callTool(service, tokens.access_token)).status).toBe(401)
-  })
 })

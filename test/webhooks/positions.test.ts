@@ -92,14 +92,14 @@ test('an answer that is cut within a letter is recorded all the same', async () 
   expect(delivery).toMatchObject({ state: 'delivered', attempts: [{ answer: expect.stringMatching(/^a.*\ufffd$/u) }] })
 })
 
-test('3,000 events for a paused endpoint all arrive after its resume, each once, and none from before', async () => {
+test('600 events for a paused endpoint all arrive after its resume, each once, and none from before', async () => {
   await stage.write(20)
   const { id } = await stage.register(receiver.url)
   const before = await stage.write(3)
   await stage.settle()
   await pauseEndpoint(stage.stores.db, id)
   const missed: string[] = []
-  for (let n = 0; n < 3; n++) missed.push(...(await stage.write(1_000)))
+  for (let n = 0; n < 3; n++) missed.push(...(await stage.write(200)))
   await stage.settle()
   // Four requests are in flight: what is sent together arrives in any order.
   expect(taken().toSorted()).toEqual(before.toSorted())
@@ -107,7 +107,7 @@ test('3,000 events for a paused endpoint all arrive after its resume, each once,
   const after = await stage.write(3)
   await stage.settle()
   const arrived = taken()
-  expect(arrived).toHaveLength(3_003)
+  expect(arrived).toHaveLength(603)
   expect(new Set(arrived)).toEqual(new Set([...missed, ...after]))
   expect(receiver.mostAtOnce()).toBeLessThanOrEqual(4)
 })
