@@ -104,6 +104,12 @@ test('no transaction of the largest deeds writes more events than a full board h
   const at = { accountId, boardId: (await createBoard(stores.db, { accountId, name: 'full' })).id }
   for (const { frameIds } of lists) await pinFrames(stores.db, { ...at, frameIds })
   const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
+  // A9: an undo exceeds no limit of pins, and waits until there is room.
+  const other = (await seedFrames(stores.db, { count: 1 })).frameIds
+  await pinFrames(stores.db, { ...at, frameIds: other })
+  const tooMany = { code: 'conflict', message: expect.stringContaining('5000 frames') }
+  await expect(repinFrames(stores.db, { ...at, pins: unpinned })).rejects.toMatchObject(tooMany)
+  await unpinFrames(stores.db, { ...at, frameIds: other })
   await repinFrames(stores.db, { ...at, pins: unpinned })
   await deleteBoard(stores.db, at)
   await restoreBoard(stores.db, at)

@@ -127,8 +127,8 @@ test('a save comes back once with its own time; one made anew keeps its new time
   expect(await resaveFrames(stores.db, { ...at, frameIds })).toEqual({ saved: [] })
 })
 
-test('A9: an undo exceeds no limit of boards or pins, and waits until there is room', async () => {
-  const { at, accountId, frameIds } = await boardWith(3)
+test('A9: an undo exceeds no limit of boards, and waits until there is room', async () => {
+  const { at, accountId } = await boardWith(3)
   await sql(
     `insert into boards (id, account_id, name, created_at)
      select $1 || n, $1, 'b' || n, now() - interval '1 day' from generate_series(1, 999) n`,
@@ -142,18 +142,6 @@ test('A9: an undo exceeds no limit of boards or pins, and waits until there is r
   await deleteBoard(stores.db, { accountId, boardId: extra.id })
   await restoreBoard(stores.db, at)
   expect((await loadBoard(stores.db, at)).pins).toHaveLength(3)
-
-  const { unpinned } = await unpinFrames(stores.db, { ...at, frameIds: frameIds.slice(0, 2) })
-  const { frameIds: others } = await seedFrames(stores.db, { count: 1_250 })
-  for (let copy = 0; copy < 4; copy++) {
-    const more = copy === 0 ? others : (await seedFrames(stores.db, { count: 1_250 })).frameIds
-    await pinFrames(stores.db, { ...at, frameIds: copy === 3 ? more.slice(0, 1_248) : more })
-  }
-  const tooMany = { code: 'conflict', message: expect.stringContaining('5000 frames') }
-  await expect(repinFrames(stores.db, { ...at, pins: unpinned })).rejects.toMatchObject(tooMany)
-  await unpinFrames(stores.db, { ...at, frameIds: others.slice(0, 1) })
-  expect((await repinFrames(stores.db, { ...at, pins: unpinned })).pinned).toHaveLength(2)
-  expect((await loadBoard(stores.db, at, { limit: 2 })).board.itemCount).toBe(5_000)
 })
 
 test('A9: an account whose plan has lapsed may take back a save and a board, once and for one day', async () => {

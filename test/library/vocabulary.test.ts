@@ -267,7 +267,7 @@ test('renames and merges while answers come in lose no frame and leave none behi
 
 test('a merge that is cut off between its pieces is finished later, once', async () => {
   const { db } = service.stores
-  const given = Array.from({ length: 1_250 }, (_, tSec) => ({ tSec, technique: 'cut-off' }))
+  const given = Array.from({ length: 1_050 }, (_, tSec) => ({ tSec, technique: 'cut-off' }))
   const seeded = [await seedVideo(db, { frames: given }), await seedVideo(db, { frames: given })]
   const frameIds = seeded.flatMap((video) => video.frameIds)
   const left = () => countOf(service, sql`select count(*) as n from frames where technique = 'cut-off'`)
@@ -276,7 +276,7 @@ test('a merge that is cut off between its pieces is finished later, once', async
   await holder.query('begin')
   await holder.query('select 1 from frames where id = $1 for update', [frameIds.toSorted().at(-1)])
   const merge = service.call('POST', '/api/techniques/cut-off/merge', { into: 'quote-card' })
-  await until(async () => (await left()) === 500)
+  await until(async () => (await left()) === 100)
   await until(async () => {
     const { rowCount } = await db.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like '%update frames set technique%'`)

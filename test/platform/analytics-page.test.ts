@@ -15,7 +15,7 @@ const service = useService({ worker: false })
 beforeAll(async () => {
   const { db } = service.stores
   await createAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
-  await seedLibrary(db, { frames: 400 })
+  await seedLibrary(db, { frames: 40 })
   await seedMonth(db)
   // A frame that was saved most and is gone, with a name that wants to be markup.
   const facts = {

@@ -28,7 +28,7 @@ export async function openStores(): Promise<Stores> {
   await asAdmin(adminUrl, (admin) => createFromTemplate(admin, name))
   const databaseUrl = adminUrl.replace(/postgres$/, name)
   const redisUrl = inject('redisUrl')
-  const db = openDb({ url: databaseUrl, max: 20 })
+  const db = openDb({ url: databaseUrl, max: 20, statementTimeoutMs: 300_000 })
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null })
   return {
     db,

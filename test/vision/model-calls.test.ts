@@ -123,7 +123,7 @@ test('with 30 % faults and 1 % hangs every frame ends with its answer and nothin
   }
   await using run = await start(
     { plan: seededPlan(5, faults) },
-    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: limitOf(8) },
+    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: limitOf(1) },
   )
   const frames = await toFrames(400)
   const done = new Map<string, FrameAnnotation>()
