@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
-import type { StoredEvent } from '../../src/events/catalogue.ts'
-import { startConsumer } from '../../src/events/consume.ts'
+import { START, type StoredEvent } from '../../src/events/catalogue.ts'
+import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -69,7 +69,8 @@ test('a replay that would skip, or of nobody, is refused with what is allowed', 
   expect(await refused('replayed', { from: 'yesterday' })).toMatch(/^from: give a cursor of the log, or a date/)
   expect(await refused('replayed', { from: '99999999.9' })).toMatch(/^from: the log does not hold this event/)
   const { next } = (await service.call('GET', '/api/events?after=end')).json
-  expect(await refused('behind', { from: next })).toMatch(/Going forward would skip events/)
+  expect(await refused('behind', { from: next })).toMatch(/behind is only at .* Going forward would skip events/)
+  expect(await checkpointOf(service.stores.db, 'behind')).toEqual(START)
   await refused('replayed', {})
   await refused('replayed', { from: '0.0', to: '1.1' })
 })
