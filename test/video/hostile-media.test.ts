@@ -102,14 +102,14 @@ function flip(bytes: Buffer, seed: number, count: number, from = 0): Buffer {
   return copy
 }
 
-test('cut off anywhere: 24 files', async () => {
+test('cut off anywhere: 15 files', async () => {
   const ends: Record<string, string | null> = {}
   for (const [ending, bytes] of [
     ['mp4', clip],
     ['webm', webm],
     ['ts', ts],
   ] as const) {
-    for (const share of [0.0005, 0.005, 0.02, 0.2, 0.5, 0.7, 0.9, 0.99]) {
+    for (const share of [0.0005, 0.02, 0.2, 0.5, 0.9]) {
       const name = `cut-${share}.${ending}`
       ends[name] = (await run(write(name, bytes.subarray(0, Math.max(1, Math.round(bytes.length * share)))))).code
     }
@@ -124,17 +124,16 @@ test('an index at the end that never came', async () => {
   expect((await run(write('no-index.mp4', late.subarray(0, Math.round(late.length * 0.6))))).code).toBe('truncated')
 })
 
-test('bits turned over: 24 files', async () => {
+test('bits turned over: 16 files', async () => {
   for (const [ending, bytes] of [
     ['mp4', clip],
     ['webm', webm],
     ['mkv', mkv],
     ['avi', avi],
   ] as const) {
-    for (let seed = 1; seed <= 3; seed++) await run(write(`flip-${seed}.${ending}`, flip(bytes, seed, 40)))
+    for (const seed of [1, 2]) await run(write(`flip-${seed}.${ending}`, flip(bytes, seed, 40)))
     // Only the header, which holds the lengths, sizes and offsets.
-    for (let seed = 4; seed <= 6; seed++)
-      await run(write(`flip-${seed}.${ending}`, flip(bytes.subarray(0, 3000), seed, 25)))
+    for (const seed of [4, 5]) await run(write(`flip-${seed}.${ending}`, flip(bytes.subarray(0, 3000), seed, 25)))
   }
 })
 
@@ -255,17 +254,12 @@ test('sizes, lengths and rates beyond measure', async () => {
   expect((await run(path('long.mkv'))).code).toBe('too_long')
   const jump = ['-f', 'lavfi', '-i', "testsrc2=s=64x64:r=5:d=2,setpts='if(lt(N,5),PTS,PTS+5000/TB)'"]
   expect((await run(make('gap.mkv', ...jump, ...QUICK, '-fps_mode', 'passthrough'))).code).toBe('too_long')
-  const tiny = make('tiny-frames.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=16x16:r=1000:d=12', ...QUICK)
+  const tiny = make('tiny-frames.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=16x16:r=1000:d=4', ...QUICK)
   expect((await run(tiny)).extraction).not.toBeNull()
-  expect((await run(tiny, { maxDurationSec: 13 })).code).toBe('too_large')
+  expect((await run(tiny, { maxDurationSec: 5 })).code).toBe('too_large')
   expect((await run(tiny, { maxDurationSec: MAX_SEC, standstillMs: 1 })).code).toBe('timed_out')
-  expect(
-    (
-      await run(path('clip.mp4'), { maxDurationSec: MAX_SEC, memoryKb: 40_000 }).catch(() => ({
-        code: 'refused',
-      }))
-    ).code,
-  ).not.toBeNull()
+  // Too little for the decoder to start.
+  await expect(run(path('clip.mp4'), { maxDurationSec: MAX_SEC, memoryKb: 40_000 })).rejects.toThrow('ffmpeg')
   const black = make('black.mp4', '-f', 'lavfi', '-i', 'color=black:s=320x180:d=2', ...QUICK)
   expect((await run(black)).code).toBe('blank_video')
 })

@@ -165,7 +165,7 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
             expect(page.facets![facet]).toEqual(counts)
           }
         }),
-        { numRuns: 80, seed: 5 },
+        { numRuns: 40, seed: 5 },
       )
     })
 
