@@ -30,7 +30,7 @@ import { asRows, exportParameters, exportShape, sendDownload, sendList } from '.
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
 import type { App } from './app.ts'
-import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
+import { cursorParameter, LINK, linkNext, MAX_LIMIT, nextCursor, nextOf, pageParameters } from './reads.ts'
 
 /** What the endpoints of boards, pins and share links have in common. */
 
@@ -143,7 +143,7 @@ export const boardEndpoints = [
       const { db, search, publicUrl } = deps
       if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'boards', boardBatches(deps, caller.account.id))
-      const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
+      const { boards, next } = await listBoards(db, caller.account.id, { limit: limit ?? MAX_LIMIT, after })
       linkNext({ req, res }, publicUrl, { limit, next })
       return { boards: await toBoards({ search, publicUrl }, boards), ...nextOf({ limit, after }, next) }
     },

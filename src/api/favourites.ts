@@ -6,7 +6,7 @@ import { exportParameters, exportShape, sendDownload, sendList } from '../views/
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/resources.ts'
 import type { App } from './app.ts'
-import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './reads.ts'
+import { LINK, linkNext, MAX_LIMIT, nextCursor, nextOf, pageParameters } from './reads.ts'
 
 /** The saves of the calling account (docs/interface.md §4.5 and §4.6), and their export. */
 export const favouriteEndpoints = [
@@ -29,7 +29,7 @@ export const favouriteEndpoints = [
     async (deps: App, { caller, query: { limit, after }, req, res, sendPieces }) => {
       if (limit === undefined && after === undefined)
         return sendList({ sendPieces }, {}, 'frames', savedBatches(deps, caller.account.id))
-      const { saves, next } = await listSaves(deps.db, caller.account.id, { limit, after })
+      const { saves, next } = await listSaves(deps.db, caller.account.id, { limit: limit ?? MAX_LIMIT, after })
       linkNext({ req, res }, deps.publicUrl, { limit, next })
       return { frames: await toSavedFrames(deps, saves), ...nextOf({ limit, after }, next) }
     },

@@ -29,14 +29,14 @@ export const listLimit = (fallback: number, max: number) =>
 
 export const afterParameter = cursorParameter(/^[A-Za-z0-9_-]{1,4000}$/)
 
-const MAX_LIMIT = 500
+export const MAX_LIMIT = 500
 
 /** Of an account's list: the whole list, or a page with a link to the next. */
 export const pageParameters = (form: RegExp) =>
   ({
     limit: {
       schema: limitUpTo(MAX_LIMIT),
-      description: `Rows per page, at most ${MAX_LIMIT} (more is capped). Without it the response holds everything.`,
+      description: `Rows per page, at most ${MAX_LIMIT}. Without it ${MAX_LIMIT} after a cursor, else everything.`,
       example: '50',
     },
     after: cursorParameter(form),

@@ -84,6 +84,8 @@ export function openEventStreams(
   return {
     recheck,
     async send({ req, res }, { holder, messages }) {
+      // Its client left while the request was read: `close` does not come any more.
+      if (res.closed) return
       const ending = new AbortController()
       const stream = { holder, res, refuse: () => ending.abort() }
       add(stream)

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { openTestApi, useTestApi } from './app.ts'
-import { seedFrames } from './seed-frames.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
 
 const api = useTestApi()
 let key: string
@@ -59,6 +59,24 @@ test('a page of boards or saves holds `next`, as its Link says; a whole list doe
     expect(found).toEqual(whole[name].map((item: { id: string }) => item.id))
     const bad = await api.call(`${path}?after=nonsense`, { key })
     expect([bad.status, bad.json.details[0].path]).toEqual([400, 'after'])
+  }
+})
+
+test('a page that names no limit holds 500 rows', async () => {
+  const { account } = await seedAccount(api.db)
+  const many = await createKey(api.db, { accountId: account.id, name: 'many' })
+  const of = [account.id, (await seedFrames(api.db, { count: 503 })).frameIds]
+  await api.db.$client.query('insert into saves (account_id, frame_id) select $1, unnest($2::text[])', of)
+  await api.db.$client.query(
+    `insert into boards (id, account_id, name) select replace(f, '-', ''), $1, f from unnest($2::text[]) f`,
+    of,
+  )
+  for (const path of ['/api/favourites', '/api/boards']) {
+    const first = await api.call(`${path}?limit=1`, { key: many.key })
+    const { json } = await api.call(`${path}?after=${first.json.next}`, { key: many.key })
+    expect((json.frames ?? json.boards).length).toBe(500)
+    const last = await api.call(`${path}?after=${json.next}`, { key: many.key })
+    expect([(last.json.frames ?? last.json.boards).length, last.json.next]).toEqual([2, null])
   }
 })
 

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
 import { beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
+import { openEventStreams } from '../../src/http/event-stream.ts'
 import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
 import { openService, useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
@@ -187,6 +189,30 @@ test('a key has five streams at most; one that ends makes room', async () => {
   })
   await Promise.all([...five.slice(1), other].map((stream) => stream.close()))
 })
+
+test('clients that left before their streams began keep no place', async () => {
+  const streams = openEventStreams(async (holders) => new Set(holders))
+  let sent = 0
+  const server = createServer(async (req, res) => {
+    await once(res, 'close')
+    await streams.send({ req, res }, { holder: 'hasty', messages: (signal) => untilAborted(signal) })
+    sent++
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  for (let n = 0; n < 8; n++) {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'))
+    await once(server, 'request')
+    socket.destroy()
+  }
+  await until(() => sent === 8)
+  server.close()
+})
+
+async function* untilAborted(signal: AbortSignal): AsyncGenerator<string> {
+  if (!signal.aborted) await once(signal, 'abort')
+  yield ''
+}
 
 test('a revoked key ends its streams and no others', async () => {
   const [revoked, kept] = [await newKey(), await newKey()]
