@@ -129,6 +129,7 @@ const registration = [
       method: 'get',
       path: '/api/webhooks',
       summary: 'All receivers of events, the newest first',
+      price: 'heavy',
       parameters: {},
       answer: z.strictObject({ webhooks: z.array(Webhook) }),
     },

@@ -14,8 +14,9 @@ export async function describeEndpoints(db: DbOrTx, endpoints: readonly Endpoint
     select count(*) from (select from events v where ${isUnread} limit ${MOST_UNREAD}) unread)`,
   )
   const { rows } = await db.execute<{ id: string; n: number }>(sql`
-    select id, least(${MOST_UNREAD}, ${unread} + (select count(*) from webhook_deliveries d
-             where d.endpoint_id = e.id and d.state = 'waiting'))::int as n
+    select id, least(${MOST_UNREAD}, ${unread} + (select count(*) from (
+             select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'waiting'
+              limit ${MOST_UNREAD}) waiting))::int as n
       from webhook_endpoints e where id = any(${sql.param(endpoints.map(({ id }) => id))}::text[])`)
   const waiting = new Map(rows.map(({ id, n }) => [id, n]))
   return endpoints.map((row) => ({

@@ -22,6 +22,9 @@ export function ofUnread(query: (isUnread: SQL) => SQL): SQL {
 
 /** Leases endpoints that have something to be sent, and that no process holds. */
 export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
+  const due = (more: SQL) => sql`exists (
+    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'waiting'
+       and d.next_at <= ${now.toISOString()}::timestamptz ${more})`
   const sends = sql`e.state = 'active' and (e.held_until is null or e.held_until <= ${now.toISOString()}::timestamptz)`
   const unread = ofUnread(
     (isUnread) => sql`exists (select from events v where ${isUnread} and v.xid < event_log_horizon())`,
@@ -31,10 +34,7 @@ export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
      where id in (
        select id from webhook_endpoints e
         where ${IS_FREE}
-          and (exists (select from webhook_deliveries d
-                        where d.endpoint_id = e.id and d.state = 'waiting'
-                          and d.next_at <= ${now.toISOString()}::timestamptz and (d.test is not null or ${sends}))
-               or (${sends} and ${unread}))
+          and (${due(sql`and d.test is not null`)} or (${sends} and (${due(sql``)} or ${unread})))
         for update skip locked)
     returning id, lease`)
   return rows.map(({ id, lease }) => ({ endpointId: id, lease }))

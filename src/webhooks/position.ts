@@ -1,8 +1,9 @@
-import type { Db, Tx } from '../db/client.ts'
+import type { Db } from '../db/client.ts'
+import type { EndpointState } from '../db/schema/webhooks.ts'
 import { AppError } from '../errors.ts'
 import { readPosition } from '../events/positions.ts'
 import { findEnd } from '../events/read.ts'
-import { sql } from '../sql/orm.ts'
+import { type SQL, sql } from '../sql/orm.ts'
 import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
 
 /** Stops sending. The checkpoint stays, so that nothing is lost. Pausing twice changes nothing. */
@@ -20,40 +21,67 @@ export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {
  * endpoint: nothing up to it is sent, and everything after it is, delivered before or not.
  */
 export async function resumeEndpoint(db: Db, id: string, from: string, now: Date): Promise<EndpointRow> {
-  await loadEndpoint(db, id)
+  const { state, failingSince } = await loadEndpoint(db, id)
+  requireStopped(from, state)
   const isPlace = from !== 'stopped' && from !== 'now'
   const place = isPlace ? await readPosition(db, 'from', from) : undefined
+  const change = from === 'stopped' ? sendAgain(failingSince, now) : skipWaiting(now)
+  await changeInPieces(db, id, change)
   return db.transaction(async (tx) => {
-    const { state, failingSince } = await lockEndpoint(tx, id)
-    const isActive = state === 'active'
-    if (from === 'stopped' && isActive)
-      throw new AppError('conflict', 'This webhook is active. To send events again, name the place where they begin.')
-    if (from === 'stopped') await sendAgain(tx, id, { givenUpSince: failingSince, now })
-    else await skipWaiting(tx, id, now)
+    const { state } = await lockEndpoint(tx, id)
+    requireStopped(from, state)
+    // What came since the last piece.
+    await tx.execute(sql`update webhook_deliveries set ${change.set} where endpoint_id = ${id} and ${change.which}`)
     return setColumns(tx, id, {
       ...(from === 'stopped' ? {} : { ...(place ?? (await findEnd(tx))), epoch: sql`epoch + 1` as never }),
-      ...(isActive ? {} : { state: 'active', pausedBecause: null, failures: 0, failingSince: null, heldUntil: null }),
+      ...(state === 'active' ? {} : AFRESH),
     })
   })
 }
 
-/** Takes back what waits, except a test: from here on the checkpoint says what is sent. */
-async function skipWaiting(tx: Tx, id: string, now: Date): Promise<void> {
-  await tx.execute(sql`
-    update webhook_deliveries set state = 'skipped', next_at = null, finished_at = ${now.toISOString()}::timestamptz
-     where endpoint_id = ${id} and state = 'waiting' and test is null`)
+const AFRESH = { state: 'active', pausedBecause: null, failures: 0, failingSince: null, heldUntil: null } as const
+
+function requireStopped(from: string, state: EndpointState): void {
+  if (from === 'stopped' && state === 'active')
+    throw new AppError('conflict', 'This webhook is active. To send events again, name the place where they begin.')
+}
+
+/** What becomes of which deliveries. None of them is a test. */
+interface Change {
+  which: SQL
+  set: SQL
+}
+
+/** Takes back what waits: from here on the checkpoint says what is sent. */
+function skipWaiting(now: Date): Change {
+  const set = sql`state = 'skipped', next_at = null, finished_at = ${now.toISOString()}::timestamptz`
+  return { which: sql`test is null and state = 'waiting'`, set }
 }
 
 /** Begins the schedule anew, of what waits and of what failed for good since the endpoint began to fail. */
-async function sendAgain(
-  tx: Tx,
-  id: string,
-  { givenUpSince, now }: { givenUpSince: Date | null; now: Date },
-): Promise<void> {
-  await tx.execute(sql`
-    update webhook_deliveries set state = 'waiting', tries = 0, finished_at = null,
-           next_at = ${now.toISOString()}::timestamptz
-     where endpoint_id = ${id} and test is null
-       and (state = 'waiting'
-            or (state = 'failed' and finished_at >= ${givenUpSince?.toISOString() ?? null}::timestamptz))`)
+function sendAgain(givenUpSince: Date | null, now: Date): Change {
+  const at = sql`${now.toISOString()}::timestamptz`
+  const waits = sql`state = 'waiting' and (tries > 0 or next_at <> ${at})`
+  const failed = sql`state = 'failed' and finished_at >= ${givenUpSince?.toISOString() ?? null}::timestamptz`
+  return {
+    which: sql`test is null and (${waits} or ${failed})`,
+    set: sql`state = 'waiting', tries = 0, finished_at = null, next_at = ${at}`,
+  }
+}
+
+const AT_ONCE = 5_000
+
+/** A receiver may have missed a million events, and every reader of the log waits for each transaction. */
+async function changeInPieces(db: Db, id: string, { which, set }: Change): Promise<void> {
+  for (let after = '0'; ; ) {
+    const { rows } = await db.execute<{ last: string | null }>(sql`
+      with piece as (
+        select id from webhook_deliveries
+         where endpoint_id = ${id} and id > ${after}::bigint and ${which} order by id limit ${AT_ONCE}),
+      changed as (update webhook_deliveries set ${set} where id = any(array(select id from piece)) and ${which})
+      select max(id) as last from piece`)
+    const last = rows[0]?.last
+    if (!last) return
+    after = last
+  }
 }

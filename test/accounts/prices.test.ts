@@ -34,7 +34,7 @@ const DEAR: Record<Exclude<Price, 'read'>, string[]> = {
   heavy: [
     ...['exportSavedFrames', 'exportBoard', 'exportBoards', 'getBoardTimeline', 'deleteBoard', 'submitVideo'],
     ...['getBoardBrief'],
-    ...['deleteVideo', 'mergeBrands', 'updateTechnique', 'mergeTechnique', 'listEventConsumers'],
+    ...['deleteVideo', 'mergeBrands', 'updateTechnique', 'mergeTechnique', 'listEventConsumers', 'listWebhooks'],
     ...[
       'getAnalyticsActivity',
       'getAnalyticsSaves',

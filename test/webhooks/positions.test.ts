@@ -181,6 +181,27 @@ test('a retry that waits is skipped by a resume from now, and its late answer do
   expect((await stage.deliveries(id)).map(({ state }) => state)).toEqual(Array(4).fill('skipped'))
 })
 
+test('a resume after more failures than one statement changes sends each of them again', async () => {
+  const { id } = await stage.register(receiver.url)
+  await pauseEndpoint(stage.stores.db, id)
+  const { $client } = stage.stores.db
+  await $client.query(
+    `insert into webhook_deliveries (endpoint_id, event_id, type, state, tries, next_at, finished_at)
+     select $1, gen_random_uuid(), 'key.revoked', case n % 2 when 0 then 'waiting' else 'failed' end, 9,
+            case n % 2 when 0 then $2::timestamptz end, case n % 2 when 1 then $2::timestamptz end
+       from generate_series(1, 12000) n`,
+    [id, stage.now],
+  )
+  await $client.query(`update webhook_endpoints set failing_since = $2 where id = $1`, [id, stage.now])
+  await stage.resume(id)
+  const { rows } = await $client.query(
+    `select state, tries, next_at = $2 as is_now, finished_at, count(*)::int as n from webhook_deliveries
+      where endpoint_id = $1 group by 1, 2, 3, 4`,
+    [id, stage.now],
+  )
+  expect(rows).toEqual([{ state: 'waiting', tries: 0, is_now: true, finished_at: null, n: 12_000 }])
+})
+
 test('one event is sent again, whether it was delivered, failed or never asked for', async () => {
   const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
   const start = await findEnd(stage.stores.db)

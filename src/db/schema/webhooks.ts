@@ -95,6 +95,9 @@ export const webhookDeliveries = pgTable(
   (t) => [
     unique('webhook_deliveries_event').on(t.endpointId, t.eventId),
     index('webhook_deliveries_due_idx').on(t.endpointId, t.nextAt, t.id).where(sql`state = 'waiting'`),
+    index('webhook_deliveries_test_idx')
+      .on(t.endpointId, t.nextAt, t.id)
+      .where(sql`state = 'waiting' and test is not null`),
     index('webhook_deliveries_list_idx').on(t.endpointId, t.id),
     index('webhook_deliveries_finished_idx').on(t.finishedAt).where(sql`finished_at is not null`),
     check('webhook_deliveries_state', oneOf('state', DELIVERY_STATES)),
