@@ -221,7 +221,7 @@ const consumers = [
         consumer: z.string(),
         from: z.string().describe('The cursor from which on events are handled again.'),
         was: z.string().describe('The cursor of its position before.'),
-        events: z.int().describe('How many events lie between the two.'),
+        events: z.int().describe('How many events lie between the two; 100,000 stands for that many or more.'),
       }),
       status: 202,
     },

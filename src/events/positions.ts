@@ -1,9 +1,10 @@
 import type pg from 'pg'
-import type { Db, DbOrTx } from '../db/client.ts'
-import { invalid } from '../errors.ts'
+import type { Db, DbOrTx, Tx } from '../db/client.ts'
+import { type AppError, invalid } from '../errors.ts'
 import { type SQL, sql } from '../sql/orm.ts'
 import { type Cursor, formatCursor, isLater, parseCursor, START } from './catalogue.ts'
 import { isIdle } from './consume.ts'
+import { MOST_UNREAD } from './lag.ts'
 import { findBreak, findEnd, findLast } from './read.ts'
 
 /**
@@ -12,6 +13,8 @@ import { findBreak, findEnd, findLast } from './read.ts'
  * is the first.
  */
 async function positionBefore(db: DbOrTx, time: Date): Promise<Cursor> {
+  const { rows: oldest } = await db.execute<{ time: string }>(sql`select time from events order by xid, seq limit 1`)
+  if (oldest[0] && new Date(oldest[0].time) >= time) return START
   const first = await firstTimeFrom(db, time.getTime())
   if (first === undefined) return findEnd(db)
   const { rows } = await db.execute<{ xid_text: string; seq: string }>(sql`
@@ -74,40 +77,41 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
 
 /**
  * Moves a consumer's checkpoint back, so that it handles the events behind `from` again. A batch that it is handling
- * does not count. Returns the number of events up to where it was.
+ * does not count. Returns the number of events up to where it was, at most MOST_UNREAD.
  * @throws AppError invalid_request for an unknown consumer, and for a position that it has not reached
  */
 export async function replay(
   db: Db,
   { consumer, from }: { consumer: string; from: Cursor },
 ): Promise<{ was: Cursor; events: number }> {
-  return db.transaction(async (tx) => {
-    const { rows } = await tx.execute<{ consumer: string; xid: string; seq: string }>(
-      sql`select consumer, xid::text as xid, seq from checkpoints order by consumer for update`,
+  const was = await db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ xid: string; seq: string }>(
+      sql`select xid::text as xid, seq from checkpoints where consumer = ${consumer} for update`,
     )
-    const known = rows.map((row) => row.consumer)
-    const found = rows.find((row) => row.consumer === consumer)
-    if (!found)
-      throw invalid(
-        'consumer',
-        `consumer: there is no ${consumer}. Use one of ${known.join(', ') || 'none yet'}.`,
-        known,
-      )
-    const was = { xid: found.xid, seq: Number(found.seq) }
-    if (isLater(from, was))
+    if (!rows[0]) throw await noConsumer(tx, consumer)
+    const at = { xid: rows[0].xid, seq: Number(rows[0].seq) }
+    if (isLater(from, at))
       throw invalid(
         'from',
-        `from: ${consumer} is only at ${formatCursor(was)}. Going forward would skip events. Give an earlier position.`,
+        `from: ${consumer} is only at ${formatCursor(at)}. Going forward would skip events. Give an earlier position.`,
       )
     await tx.execute(sql`
       update checkpoints set xid = ${from.xid}::xid8, seq = ${from.seq}::bigint, updated_at = now()
        where consumer = ${consumer}`)
-    const { rows: counted } = await tx.execute<{ n: string }>(sql`
-      select count(*) as n from events where (xid, seq) > (${from.xid}::xid8, ${from.seq}::bigint)
-         and (xid, seq) <= (${was.xid}::xid8, ${was.seq}::bigint)`)
     await tx.execute(sql`select pg_notify('events', '')`)
-    return { was, events: Number(counted[0]!.n) }
+    return at
   })
+  const { rows: counted } = await db.execute<{ n: number }>(sql`
+    select count(*)::int as n from (
+      select from events where (xid, seq) > (${from.xid}::xid8, ${from.seq}::bigint)
+         and (xid, seq) <= (${was.xid}::xid8, ${was.seq}::bigint) limit ${MOST_UNREAD}) between_them`)
+  return { was, events: counted[0]!.n }
+}
+
+async function noConsumer(tx: Tx, consumer: string): Promise<AppError> {
+  const { rows } = await tx.execute<{ consumer: string }>(sql`select consumer from checkpoints order by consumer`)
+  const known = rows.map((row) => row.consumer)
+  return invalid('consumer', `consumer: there is no ${consumer}. Use one of ${known.join(', ') || 'none yet'}.`, known)
 }
 
 /** Takes away the positions of consumers that begin so and that no process runs, except of one. */

@@ -41,14 +41,19 @@ export function dispatchConsumer(deps: DispatchDeps & { faultPoint: FaultPoint }
       }
       const annotator = await deps.activeAnnotator()
       for (const video of rows.values()) jobs.push(...(await jobsOf(deps.db, annotator, video)))
-      if (jobs.length > 0) await deps.queues.addAll(jobs)
+      if (jobs.length > 0)
+        await deps.queues.addAll(jobs).catch((cause: unknown) => {
+          throw new JobsNotAdded('jobs not added', { cause })
+        })
       deps.faultPoint('dispatch-added')
       return undefined
     },
-    // The only effect is in Redis, so an event is never to blame for a failure.
-    outageOf: () => 'Redis',
+    outageOf: (error) => (error instanceof JobsNotAdded ? 'Redis' : undefined),
   }
 }
+
+/** No event is to blame for that. */
+class JobsNotAdded extends Error {}
 
 /** The jobs a video still needs. The same state gives the same jobs, so adding them again is a no-op. */
 async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow): Promise<NewJob[]> {

@@ -2,7 +2,8 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { START, type StoredEvent } from '../../src/events/catalogue.ts'
-import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
+import { beginCheckpoint, checkpointOf, startConsumer } from '../../src/events/consume.ts'
+import { sql } from '../../src/sql/orm.ts'
 import { useService } from '../support/service.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -44,7 +45,12 @@ test('consumers are listed, and one handles events again from a place on', async
   const { events } = (await service.call('GET', '/api/events?types=key.revoked')).json
   const from = events[0].sequence
   state.handled.length = 0
-  const answer = await service.call('POST', '/api/events/consumers/replayed/replay', { from })
+  await beginCheckpoint(service.stores.db, 'another')
+  // Another consumer is moving its checkpoint.
+  const answer = await service.stores.db.transaction(async (tx) => {
+    await tx.execute(sql`select from checkpoints where consumer <> 'replayed' for update`)
+    return service.call('POST', '/api/events/consumers/replayed/replay', { from })
+  })
   expect(answer.status).toBe(202)
   expect(answer.json).toMatchObject({ consumer: 'replayed', events: 2 })
   await until(() => state.handled.length === 2)
