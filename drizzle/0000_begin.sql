@@ -563,6 +563,7 @@ CREATE INDEX "sign_in_links_expires_idx" ON "sign_in_links" USING btree ("expire
 CREATE INDEX "board_items_order_idx" ON "board_items" USING btree ("board_id","position");--> statement-breakpoint
 CREATE INDEX "board_items_frame_idx" ON "board_items" USING btree ("frame_id");--> statement-breakpoint
 CREATE INDEX "boards_account_idx" ON "boards" USING btree ("account_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "boards_deleted_idx" ON "boards" USING btree ("deleted_at") WHERE deleted_at is not null;--> statement-breakpoint
 CREATE INDEX "removed_saves_frame_idx" ON "removed_saves" USING btree ("frame_id");--> statement-breakpoint
 CREATE INDEX "saves_newest_idx" ON "saves" USING btree ("account_id","seq");--> statement-breakpoint
 CREATE INDEX "saves_frame_idx" ON "saves" USING btree ("frame_id");--> statement-breakpoint
@@ -590,6 +591,7 @@ CREATE INDEX "frame_vectors_sample_idx" ON "frame_vectors" USING btree ("space",
 CREATE INDEX "vision_calls_video_idx" ON "vision_calls" USING btree ("video_id");--> statement-breakpoint
 CREATE INDEX "vision_calls_at_idx" ON "vision_calls" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_due_idx" ON "webhook_deliveries" USING btree ("endpoint_id","next_at","id") WHERE state = 'waiting';--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_test_idx" ON "webhook_deliveries" USING btree ("endpoint_id","next_at","id") WHERE state = 'waiting' and test is not null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_list_idx" ON "webhook_deliveries" USING btree ("endpoint_id","id");--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_finished_idx" ON "webhook_deliveries" USING btree ("finished_at") WHERE finished_at is not null;
 --> statement-breakpoint

@@ -199,7 +199,7 @@ export const EVENTS = {
     client: field(z.string(), 'The app, as it names itself.', 'Claude'),
     by: field(
       z.enum(['owner', 'server']),
-      '`server`: the app asked for it, a code or refresh token was used twice, or no token was taken.',
+      '`server`: the app asked for it, a code or refresh token was used twice, no token is left, or its account ended.',
       'owner',
     ),
   }),

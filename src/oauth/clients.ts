@@ -57,11 +57,13 @@ export function toPublicClient(given: unknown, { secrets }: { secrets: 'replaced
 
 const MAX_NAME = 80
 const MAX_RETURNS = 20
+/** A client that is never let in is forgotten after a day. */
+const UNUSED_SEC = 24 * 60 * 60
 
 /** Registers a client. What it asked for beyond a name and addresses is not kept, as RFC 7591 allows. */
 export async function registerClient(db: DbOrTx, client: Metadata): Promise<Metadata> {
   const id = randomId()
   const payload = { ...client, client_id: id, client_id_issued_at: Math.floor(Date.now() / 1000) }
-  await putRecord(db, { kind: 'Client', id, payload })
+  await putRecord(db, { kind: 'Client', id, payload, lifetimeSec: UNUSED_SEC })
   return payload
 }

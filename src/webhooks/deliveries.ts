@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db, DbOrTx } from '../db/client.ts'
+import { deleteInPieces } from '../db/delete-in-pieces.ts'
 import { type DeliveryState, webhookDeliveries as deliveries } from '../db/schema/webhooks.ts'
 import { invalid, notFound } from '../errors.ts'
 import { DATA_VERSION, type SentType, type StoredEvent } from '../events/catalogue.ts'
@@ -105,11 +106,10 @@ export async function sendTest(db: Db, endpointId: string, now: Date): Promise<D
  */
 export async function pruneDeliveries(db: Db, now: Date): Promise<void> {
   const before = sql`${new Date(now.getTime() - KEPT_DAYS * 86_400_000).toISOString()}::timestamptz`
-  await db.execute(sql`
-    delete from webhook_deliveries d using webhook_endpoints e
-     where e.id = d.endpoint_id and d.finished_at < ${before}
-       and not (e.state <> 'active' and e.failing_since is not null and d.finished_at >= e.failing_since
-                and d.state = 'failed')`)
+  const isNeeded = sql`state = 'failed' and exists (
+    select from webhook_endpoints e
+     where e.id = endpoint_id and e.state <> 'active' and finished_at >= e.failing_since)`
+  await deleteInPieces(db, 'webhook_deliveries', sql`finished_at < ${before} and not (${isNeeded})`)
 }
 
 const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)

@@ -38,10 +38,8 @@ export function startPeriodicTasks(deps: TaskDeps): PeriodicTask[] {
     }),
     repeatEvery(COUNT_MS, 'count analytics', logger, restAfter(countAnalytics)),
     repeatEvery(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
-    repeatEvery(60 * MINUTE, 'delete expired rows', logger, async () => {
-      await deleteExpired(db)
-      await freeUnfinished(store)
-    }),
+    repeatEvery(60 * MINUTE, 'delete expired rows', logger, () => deleteExpired(db)),
+    repeatEvery(60 * MINUTE, 'free unfinished files', logger, () => freeUnfinished(store)),
     repeatEvery(MINUTE, 'move idle webhooks on', logger, () => webhooks.passOtherTypes()),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
     repeatEvery(reconcileMs, 'take over vectors', logger, () => projection.rebuildWhatIsOld()),

@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { apiKeys } from '../../src/db/schema/accounts.ts'
+import { apiKeys, sessions } from '../../src/db/schema/accounts.ts'
 import {
   createAccount,
   deleteAccount,
   deleteExpired,
   ensureAccount,
   findAccountByEmail,
+  markAccountDeleted,
+  setDisabled,
   setPlan,
 } from '../../src/library/accounts/accounts.ts'
+import { createGrant } from '../../src/library/accounts/grants.ts'
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
 import { isWellFormedKey, recordUse } from '../../src/library/accounts/key-checks.ts'
 import {
@@ -19,10 +22,15 @@ import {
   revokeKey,
   rotateKey,
 } from '../../src/library/accounts/keys.ts'
+import { createSignInCode, endAllSessions } from '../../src/library/accounts/sessions.ts'
+import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrame, saveFrames } from '../../src/library/collections/saves.ts'
+import { sha256 } from '../../src/library/ids.ts'
+import { eq } from '../../src/sql/orm.ts'
 import { useStores } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import { authenticate } from './authenticate.ts'
 import { eventsOf, expectCountsToAddUp, typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -191,7 +199,14 @@ describe('dead keys', () => {
     expect(listed).toContain('revoked')
     expect(listed).not.toContain('old')
     expect(listed).not.toContain('expired')
-    await deleteExpired(stores.db)
+    // A sweep that fails keeps no other from its work.
+    const { code } = (await createSignInCode(stores.db, { email: account.email, newPlan: null }))!
+    await stores.db.$client.query('update sign_in_links set expires_at = now() where hash = $1', [sha256(code)])
+    await stores.db.$client.query(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before delete on sign_in_links for each row execute function refuse()`)
+    await expect(deleteExpired(stores.db)).rejects.toThrow('not everything')
+    await stores.db.$client.query('drop trigger refuse on sign_in_links')
     const { rows } = await stores.db.$client.query('select name from api_keys where account_id = $1', [account.id])
     expect(rows.map((row) => row.name).sort()).toEqual([...listed].sort())
   })
@@ -227,19 +242,47 @@ describe('accounts', () => {
     await expect(createAccount(stores.db, { email: 'same@example.org' })).rejects.toMatchObject({ code: 'conflict' })
   })
 
+  test.each(['signed out', 'disabled', 'deleted'])('an account %s keeps no session made meanwhile', async (how) => {
+    const { account } = await seedAccount(stores.db)
+    const { id: accountId, email } = account
+    const { code } = (await createSignInCode(stores.db, { email, newPlan: null }))!
+    const signIn = await stores.db.$client.connect()
+    // As `redeemSignInCode` does.
+    await signIn.query('begin')
+    await signIn.query('delete from sign_in_links where hash = $1', [sha256(code)])
+    const ending = {
+      'signed out': () => endAllSessions(stores.db, account),
+      disabled: () => setDisabled(stores.db, { accountId, disabled: true }),
+      deleted: () => markAccountDeleted(stores.db, accountId),
+    }[how]!()
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(async () => (await stores.db.$client.query(waiting)).rowCount === 1)
+    await signIn.query(`insert into sessions values ($1, $2, now(), now() + interval '1 day')`, [code, accountId])
+    await signIn.query('commit')
+    signIn.release()
+    await ending
+    expect(await stores.db.$count(sessions, eq(sessions.accountId, accountId))).toBe(0)
+  })
+
   test('a deleted account leaves events under its random id and nothing that ties it to a person', async () => {
     const { account, key } = await seedAccount(stores.db)
     const { frameIds } = await seedFrames(stores.db, { count: 3 })
     await saveFrames(stores.db, { accountId: account.id, frameIds })
     const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
     await pinFrames(stores.db, { accountId: account.id, boardId: board.id, frameIds: frameIds.slice(0, 2) })
+    await shareBoard(stores.db, { accountId: account.id, boardId: board.id })
+    const app = { clientId: 'app', clientName: 'App', returnsTo: 'app.test', scopes: [] }
+    await createGrant(stores.db, { accountId: account.id, ...app })
     await deleteAccount(stores.db, account.id)
     expect(await findAccountByEmail(stores.db, account.email)).toBeUndefined()
     expect(await authenticate(stores.db, key)).toBeUndefined()
     for (const frameId of frameIds) await expectCountsToAddUp(stores.db, frameId, 0)
     const events = await eventsOf(stores.db, account.id)
-    expect(events.slice(-7).map((event) => event.type)).toEqual([
+    expect(events.slice(-10).map((event) => event.type)).toEqual([
+      'key.revoked',
+      'grant.revoked',
       ...Array<string>(3).fill('frame.unsaved'),
+      'board.unshared',
       ...Array<string>(2).fill('board.frame_unpinned'),
       'board.deleted',
       'account.deleted',

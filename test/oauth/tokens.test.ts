@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
-import { listGrants } from '../../src/library/accounts/grants.ts'
+import { listGrants, revokeGrant } from '../../src/library/accounts/grants.ts'
 import { sql } from '../../src/sql/orm.ts'
 import { LISTED } from '../mcp/tool-library.ts'
 import { useOpened } from '../support/closing.ts'
@@ -260,20 +260,43 @@ describe('a consent', () => {
     expect(await grantsOf(lost)).toBe(1)
     expect(await eventsOf(lost.accountId)).toEqual(['grant.created', 'grant.created', 'grant.revoked'])
   })
+
+  test('that was used ends with its last token', async () => {
+    const once = await service.person('once@example.com')
+    const { tokens } = await letIn(service, once)
+    expect(await works(tokens.access_token)).toBe(200)
+    const { db } = service.stores
+    await db.execute(sql`
+      update grants set created_at = created_at - interval '31 days', last_used_at = created_at
+       where account_id = ${once.accountId}`)
+    await db.execute(sql`
+      update oauth_records set expires_at = expires_at - interval '31 days'
+       where grant_id in (select id from grants where account_id = ${once.accountId})`)
+    await deleteExpired(db)
+    expect(await grantsOf(once)).toBe(0)
+  })
 })
 
-test('a client that nobody let in is forgotten after a day, one that is used is not', async () => {
+test('a client is forgotten a day after nobody let it in, and 30 days after its last grant', async () => {
   const { db } = service.stores
-  const used = await letIn(service, person)
+  const own = await service.person('disconnects@example.com')
+  const used = await letIn(service, own)
   const { clientId: unused } = await asking(service)
-  await db.execute(sql`update oauth_records set created_at = created_at - interval '25 hours' where kind = 'Client'`)
-  await deleteExpired(db)
-  const { rows } = await db.execute<{ id: string }>(
-    sql`select payload ->> 'client_id' as id from oauth_records where kind = 'Client'`,
-  )
-  const ids = rows.map(({ id }) => id)
-  expect(ids).toContain(used.clientId)
-  expect(ids).not.toContain(unused)
+  const knownAfter = async (hours: number) => {
+    await db.execute(sql`
+      update oauth_records set expires_at = expires_at - make_interval(hours => ${hours}) where kind = 'Client'`)
+    await deleteExpired(db)
+    const { rows } = await db.execute<{ id: string }>(
+      sql`select payload ->> 'client_id' as id from oauth_records where kind = 'Client'`,
+    )
+    return [used.clientId, unused].map((id) => rows.some((row) => row.id === id))
+  }
+  expect(await knownAfter(25)).toEqual([true, false])
+  expect((await refresh(used.clientId, used.tokens.refresh_token)).status).toBe(200)
+  const [grant] = await listGrants(db, own.accountId)
+  await revokeGrant(db, { id: grant!.id, accountId: own.accountId, by: 'owner' })
+  expect(await knownAfter(29 * 24)).toEqual([true, false])
+  expect(await knownAfter(2 * 24)).toEqual([false, false])
 })
 
 test('in a library for its members an app is let in as everywhere', async () => {

@@ -1,4 +1,4 @@
-import { bigint, index, integer, pgTable, primaryKey, text } from '../../sql/orm.ts'
+import { bigint, index, integer, pgTable, primaryKey, sql, text } from '../../sql/orm.ts'
 import { ofAccount } from './accounts.ts'
 import { at } from './columns.ts'
 import { ofFrame } from './frames.ts'
@@ -38,7 +38,10 @@ export const boards = pgTable(
     /** Nobody sees a deleted board. For a day its owner can take it back. */
     deletedAt: at('deleted_at'),
   },
-  (t) => [index('boards_account_idx').on(t.accountId, t.createdAt, t.id)],
+  (t) => [
+    index('boards_account_idx').on(t.accountId, t.createdAt, t.id),
+    index('boards_deleted_idx').on(t.deletedAt).where(sql`deleted_at is not null`),
+  ],
 )
 
 export const boardItems = pgTable(

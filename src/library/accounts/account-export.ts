@@ -29,8 +29,9 @@ export async function exportAccount(
 ): Promise<void> {
   const snapshot = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const
   await db.transaction(async (tx) => {
-    // The reader of the export may be slow.
+    // The reader of the export may be slow, and a long log is read whole.
     await tx.execute(sql`set local idle_in_transaction_session_timeout = 0`)
+    await tx.execute(sql`set local statement_timeout = 0`)
     const account = await loadAccountByEmail(tx, email)
     const entry = { ...describeAccount(account), name: account.name }
     await write({ account: entry, lists: listsOf(tx, account, publicUrl) })

@@ -1,5 +1,6 @@
 import { characterCount, cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
+import { deleteInPieces } from '../../db/delete-in-pieces.ts'
 import {
   accounts,
   apiKeys,
@@ -17,9 +18,9 @@ import { PRESENT } from '../collections/board-settings.ts'
 import { deleteSomeBoard, sweepBoards } from '../collections/boards.ts'
 import { deleteSomeSaves, sweepRemovedSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
-import { deleteExpiredRecords } from './grants.ts'
+import { deleteExpiredRecords, endGrants } from './grants.ts'
 import { VALID_KEY } from './key-checks.ts'
-import { deleteDeadKeys } from './keys.ts'
+import { deleteDeadKeys, revokeAllKeys } from './keys.ts'
 
 type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */
@@ -158,8 +159,9 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
       .set({ email: null, name: null, disabledAt: new Date() })
       .where(and(eq(accounts.id, accountId), isNotNull(accounts.email)))
     if (rowCount === 0) throw notFound('account')
+    await revokeAllKeys(tx, accountId)
     await tx.delete(apiKeys).where(eq(apiKeys.accountId, accountId))
-    await tx.delete(grants).where(eq(grants.accountId, accountId))
+    await endGrants(tx, eq(grants.accountId, accountId), 'server')
     await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
   })
@@ -205,16 +207,21 @@ async function finishDeletion(db: Db, accountId: string, signal?: AbortSignal): 
 
 /**
  * Deletes expired sessions, sign-in links, tokens and idempotent responses, keys that ended long ago, and what was
- * removed a day ago. Safe at any time, in any process.
+ * removed a day ago. Safe at any time, in any process. What fails does not keep the rest. @throws what failed
  */
 export async function deleteExpired(db: Db): Promise<void> {
-  await db.execute(sql`delete from sessions where expires_at < now()`)
-  await db.execute(sql`delete from sign_in_links where expires_at < now()`)
-  await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
-  await sweepRemovedSaves(db)
-  await sweepBoards(db)
-  await deleteDeadKeys(db)
-  await deleteExpiredRecords(db)
+  const failed: unknown[] = []
+  for (const sweep of [
+    () => deleteInPieces(db, 'sessions', sql`expires_at < now()`),
+    () => deleteInPieces(db, 'sign_in_links', sql`expires_at < now()`),
+    () => deleteInPieces(db, 'idempotency_keys', sql`created_at < now() - interval '24 hours'`),
+    () => sweepRemovedSaves(db),
+    () => sweepBoards(db),
+    () => deleteDeadKeys(db),
+    () => deleteExpiredRecords(db),
+  ])
+    await sweep().catch((error: unknown) => failed.push(error))
+  if (failed.length > 0) throw new AggregateError(failed, 'not everything that has expired was deleted')
 }
 
 /**
@@ -235,8 +242,9 @@ export async function setDisabled(
     const disabledAt = disabled ? new Date() : null
     await tx.update(accounts).set({ disabledAt }).where(eq(accounts.id, accountId))
     if (disabled) {
-      await tx.delete(sessions).where(eq(sessions.accountId, accountId))
+      // In the order of `endAllSessions`.
       await tx.delete(signInLinks).where(eq(signInLinks.email, account.email))
+      await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     }
     const type = disabled ? 'account.disabled' : 'account.enabled'
     await appendEvent(tx, { type, subject: accountId, accountId, data: {} })

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { type Db, type DbOrTx, inTransactionOf } from '../../db/client.ts'
+import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { deleteInPieces } from '../../db/delete-in-pieces.ts'
 import { grants, oauthRecords } from '../../db/schema/accounts.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { and, desc, eq, sql } from '../../sql/orm.ts'
+import { and, desc, eq, type SQL, sql } from '../../sql/orm.ts'
 import { isId, randomId, sha256 } from '../ids.ts'
 import {
   type AuthenticationRow,
@@ -74,16 +75,24 @@ export async function revokeGrant(
   { id, accountId, by }: { id: string; accountId?: string; by: 'owner' | 'server' },
 ): Promise<void> {
   if (!isId(id)) throw notFound('app')
-  await db.transaction(async (tx) => {
-    const owned = accountId === undefined ? undefined : eq(grants.accountId, accountId)
-    const [gone] = await tx
-      .delete(grants)
-      .where(and(eq(grants.id, id), owned))
-      .returning()
-    if (!gone) throw notFound('app')
-    const data = { grant_id: id, client: gone.clientName, by }
-    await appendEvent(tx, { type: 'grant.revoked', subject: id, accountId: gone.accountId, data })
-  })
+  const owned = accountId === undefined ? undefined : eq(grants.accountId, accountId)
+  const ended = await db.transaction((tx) => endGrants(tx, and(eq(grants.id, id), owned), by))
+  if (ended === 0) throw notFound('app')
+}
+
+/** Ends the grants of a condition. Returns how many there were. */
+export async function endGrants(tx: Tx, where: SQL | undefined, by: 'owner' | 'server'): Promise<number> {
+  const ended = await tx.delete(grants).where(where).returning()
+  for (const { id, accountId, clientId, clientName } of ended.sort((a, b) => a.clientId.localeCompare(b.clientId))) {
+    // The app can ask again.
+    await tx
+      .update(oauthRecords)
+      .set({ expiresAt: sql`now() + make_interval(days => ${IDLE_CLIENT_DAYS})` as never })
+      .where(isRecord('Client', clientId))
+    const data = { grant_id: id, client: clientName, by }
+    await appendEvent(tx, { type: 'grant.revoked', subject: id, accountId, data })
+  }
+  return ended.length
 }
 
 /** `asked`: the scopes of the token, which may be fewer than those of its grant. */
@@ -115,10 +124,10 @@ function callerOf({ asked, scopes, ...row }: TokenRow): Caller {
 
 type Payload = Record<string, unknown>
 
-/** A refresh token that was used may be used once more within this time: two tabs of an app refresh at once. */
+/** A refresh token that was used may be used again within this time: tabs of an app refresh at once. */
 const REFRESH_OVERLAP_SEC = 30
-/** A client that registered itself and was never let in is forgotten. */
-const UNUSED_CLIENT_DAYS = 1
+/** How long a client that registered itself is known after its last grant. */
+const IDLE_CLIENT_DAYS = 30
 
 /**
  * Stores a record. The id is a secret, so that only its hash is kept. `lifetimeSec` absent: it does not expire.
@@ -146,12 +155,15 @@ export async function putRecord(
   }
 }
 
-/** With its id, and `consumed` where it was used up. Undefined for an unknown and for an expired one. */
+/**
+ * With its id, and `consumed` where it was used up. Undefined for an unknown and for an expired one. A client is there
+ * until it is deleted: a grant keeps it.
+ */
 export async function findRecord(db: DbOrTx, kind: string, id: string): Promise<Payload | undefined> {
   const [row] = await db
     .select()
     .from(oauthRecords)
-    .where(and(isRecord(kind, id), sql`coalesce(expires_at, 'infinity') > now()`))
+    .where(and(isRecord(kind, id), sql`(kind = 'Client' or coalesce(expires_at, 'infinity') > now())`))
   if (!row) return undefined
   const overlapMs = kind === 'RefreshToken' ? REFRESH_OVERLAP_SEC * 1000 : 0
   const isUsedUp = row.consumedAt !== null && row.consumedAt.getTime() + overlapMs <= Date.now()
@@ -171,21 +183,15 @@ export async function deleteRecord(db: DbOrTx, kind: string, id: string): Promis
   await db.delete(oauthRecords).where(isRecord(kind, id))
 }
 
-/** Deletes what has expired, clients that nobody let in, and grants that no token is left of. Safe at any time. */
+/** Deletes what has expired, and grants that no token is left of. Safe at any time. */
 export async function deleteExpiredRecords(db: Db): Promise<void> {
-  await db.execute(sql`delete from oauth_records where expires_at < now()`)
-  await db.execute(sql`
-    delete from oauth_records r
-     where kind = 'Client' and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
-       and not exists (select from grants where client_id = r.payload ->> 'client_id')`)
+  const isClient = sql`kind = 'Client' and exists (select from grants where client_id = payload ->> 'client_id')`
+  await deleteInPieces(db, 'oauth_records', sql`expires_at < now() and not (${isClient})`)
   // Their apps never came for a token, because the way back to them was lost, or all has expired since.
-  const { rows } = await db.execute<{ id: string }>(sql`
-    select id from grants g where created_at < now() - interval '1 day' and not exists (
-      select from oauth_records where grant_id = g.id and (kind <> 'Grant' or g.last_used_at is not null))`)
-  for (const { id } of rows)
-    await revokeGrant(db, { id, by: 'server' }).catch((error: unknown) => {
-      if (!(error instanceof AppError) || error.code !== 'not_found') throw error
-    })
+  const isLeft = sql`created_at < now() - interval '1 day' and not exists (
+    select from oauth_records where grant_id = ${grants.id} and kind <> 'Grant')`
+  const rows = await db.select({ id: grants.id }).from(grants).where(isLeft)
+  for (const { id } of rows) await db.transaction((tx) => endGrants(tx, and(eq(grants.id, id), isLeft), 'server'))
 }
 
 /** A foreign key that finds nothing (SQLSTATE 23503). */

@@ -163,6 +163,10 @@ export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: s
   })
 }
 
+export async function revokeAllKeys(tx: Tx, accountId: string): Promise<void> {
+  await endNow(tx, accountId, sql`coalesce(expires_at, 'infinity') > now()`)
+}
+
 async function endNow(tx: Tx, accountId: string, which: SQL): Promise<void> {
   // clock_timestamp(), not now(): a check that starts after the commit must find the moment in the past.
   const { rows } = await tx.execute<{ id: string }>(

@@ -80,8 +80,9 @@ export async function endSession(db: DbOrTx, token: string): Promise<void> {
 /** Signs the account out everywhere and revokes its unused links. */
 export async function endAllSessions(db: Db, account: { id: string; email: string }): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.delete(sessions).where(eq(sessions.accountId, account.id))
+    // The links first: a sign-in under way holds its link, and the session that it makes is then seen.
     await tx.delete(signInLinks).where(eq(signInLinks.email, account.email))
+    await tx.delete(sessions).where(eq(sessions.accountId, account.id))
   })
 }
 

@@ -13,6 +13,7 @@ import {
   PRESENT,
   RESTING,
   setCover,
+  unshareBoard,
 } from './board-settings.ts'
 import { recordAllPins } from './pins.ts'
 
@@ -310,10 +311,8 @@ function parseDescription(text: string | null): string | null {
 export async function deleteBoard(db: DbOrTx, { accountId, boardId }: OnBoard): Promise<void> {
   await inTransactionOf(accountId, db, async (tx) => {
     const { name } = await lockBoard(tx, { accountId, boardId })
-    await tx.execute(
-      sql`update boards set deleted_at = now(), share_hash = null, shared_at = null where id = ${boardId}`,
-    )
     await recordDeletion(tx, { accountId, boardId, name }, 'board_deleted')
+    await tx.execute(sql`update boards set deleted_at = now() where id = ${boardId}`)
   })
 }
 
@@ -380,6 +379,7 @@ async function recordDeletion(
   { accountId, boardId, name }: OnBoard & { name: string },
   cause: 'board_deleted' | 'account_deleted',
 ): Promise<void> {
+  await unshareBoard(tx, { accountId, boardId })
   const count = await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_unpinned', cause })
   const because = cause === 'board_deleted' ? 'owner' : cause
   const data = { board_id: boardId, name, item_count: count, cause: because } as const

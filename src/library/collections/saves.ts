@@ -1,4 +1,5 @@
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { deleteInPieces } from '../../db/delete-in-pieces.ts'
 import { saves } from '../../db/schema/collections.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
@@ -120,7 +121,7 @@ const REMOVED_LATELY = sql.raw(`removed_at > now() - interval '24 hours'`)
 
 /** Forgets removed saves that are to stay removed. */
 export async function sweepRemovedSaves(db: Db): Promise<void> {
-  await db.execute(sql`delete from removed_saves where not ${REMOVED_LATELY}`)
+  await deleteInPieces(db, 'removed_saves', sql`not ${REMOVED_LATELY}`)
 }
 
 /**
