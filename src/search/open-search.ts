@@ -79,13 +79,13 @@ export function openSearch({
   const withSlugs = <Q extends { filters: FrameFilters }>(query: Q) =>
     withCurrentSlugs(query, async () => (await vocabulary()).techniques)
 
-  /** The words of a question that the replica may be asked. It says full matches by relevance only. */
+  /** The words of a question that the replica may be asked. It says full matches by relevance only, all alike. */
   async function sensesFor(
-    { question, sort, engine }: Pick<WordsQuery, 'question' | 'sort' | 'engine'>,
+    { question, sort, variety, engine }: Pick<WordsQuery, 'question' | 'sort' | 'variety' | 'engine'>,
     scopes: typeof SCOPES | ['frames'],
   ): Promise<KnownSenses | undefined> {
-    if (!replica || !question || sort !== 'relevance' || engine === 'postgres' || !isPlain(question)) return undefined
-    return reads.senses(question, scopes)
+    const isRanked = sort === 'relevance' && !variety && engine !== 'postgres'
+    return replica && isRanked && question && isPlain(question) ? reads.senses(question, scopes) : undefined
   }
 
   async function frames(query: WordsQuery, known: KnownSenses | undefined): Promise<FramePage> {

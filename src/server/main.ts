@@ -8,7 +8,7 @@ import { guardStreams } from '../http/authenticate.ts'
 import { openRequestTimes } from '../http/edge.ts'
 import { openEventStreams } from '../http/event-stream.ts'
 import { openRateLimits } from '../http/rate-limit/rate-limits.ts'
-import { createHttpServer, drainable, guardConnections, warnOfOtherHost } from '../http/server.ts'
+import { createHttpServer, drainable, guardConnections } from '../http/server.ts'
 import type { Logger } from '../logger.ts'
 import { openMetrics, openProcessMetrics } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
@@ -87,7 +87,6 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const perAddress = config.trustProxy > 0 ? Number.POSITIVE_INFINITY : undefined
   guardConnections(server, logger, { perAddress, ...options.overrides?.connections })
   const { drain } = drainable(server)
-  warnOfOtherHost(server, { ...config, logger })
   server.on('request', app.listener)
   const closeStores = async () => {
     await app.close()

@@ -1,8 +1,6 @@
-import { createServer, request } from 'node:http'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { warnOfOtherHost } from '../../src/http/server.ts'
-import { createLogger } from '../../src/logger.ts'
 import { frames, startFrames } from '../library/support.ts'
 import { startS3 } from '../support/bucket.ts'
 import { useFolder } from '../support/folder.ts'
@@ -109,37 +107,4 @@ test.skipIf(MEILI_MISSING)('Meilisearch that refuses the key is one line that na
   expect(await refusal('reindex', { MEILI_URL: theMeili().url, MEILI_KEY: SECRET })).toMatch(
     /Meilisearch refuses MEILI_KEY. Correct it/,
   )
-})
-
-test('a PUBLIC_URL that no request names is warned of once; one match ends the watch', async () => {
-  const server = createServer((_req, res) => res.end())
-  const { port } = await listenOn(server)
-  const ask = (path: string, headers: Record<string, string>) =>
-    new Promise<void>((done) => {
-      request({ host: '127.0.0.1', port, path, headers }, (answer) => answer.resume().once('end', done)).end()
-    })
-  const logs: string[] = []
-  const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
-  const options = { publicUrl: 'https://frames.example', trustProxy: 0, logger }
-  warnOfOtherHost(server, options)
-  for (const path of ['/livez', '/readyz', '/livez', '/readyz']) await ask(path, { host: '10.0.0.7:3000' })
-  for (let n = 0; n < 2; n++) await ask('/', { host: 'localhost:8080' })
-  expect(logs).toEqual([])
-  for (let n = 0; n < 3; n++) await ask('/', { host: 'localhost:8080' })
-  expect(logs.map((line) => JSON.parse(line) as object)).toMatchObject([
-    {
-      msg: 'requests name another host than PUBLIC_URL',
-      host: 'localhost:8080',
-      publicUrl: 'https://frames.example',
-    },
-  ])
-  logs.length = 0
-  warnOfOtherHost(server, options)
-  await ask('/', { host: 'frames.example:443' })
-  for (let n = 0; n < 5; n++) await ask('/', { host: 'scanner' })
-  warnOfOtherHost(server, { ...options, trustProxy: 1 })
-  await ask('/', { host: 'api:3000', 'x-forwarded-host': 'Frames.example' })
-  for (let n = 0; n < 5; n++) await ask('/', { host: 'scanner' })
-  expect(logs).toEqual([])
-  await new Promise((done) => server.close(done))
 })

@@ -49,7 +49,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
   const deepLink = () => null
 
   /** A search whose replica is asked without a breaker: what fails there fails. */
-  async function open(given: { url?: string; key?: () => Promise<string | undefined> } = {}) {
+  async function open(given: { url?: string; key?: () => Promise<string> } = {}) {
     const reads = openReadModel(stores.db.$client)
     const { framesByIds } = reads
     const access = { url: meili.url, prefix, key: await searchOnlyKey({ ...meili, prefix }), ...given }
@@ -213,7 +213,7 @@ describe.skipIf(MEILI_MISSING)(`Meilisearch as a replica (${MEILI_MISSING ?? 're
       await rebuildSearch({ db: stores.db, deepLink })
       await expect.poll(async () => (await framesIn(prefix)).length).toBe((await both()).wanted.length)
     }
-    const nowhere = openMeiliSink({ url: 'http://127.0.0.1:9', key: undefined, prefix })
+    const nowhere = openMeiliSink({ url: 'http://127.0.0.1:9', key: 'any', prefix })
     await using _away = startCopying({ ...started, sink: nowhere })
     await expect
       .poll(() => listOutages(stores.db))

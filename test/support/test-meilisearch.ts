@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { GenericContainer } from 'testcontainers'
 
-// `npm run test:meilisearch`: all tests on a real Meilisearch, that of TEST_MEILI_URL (and TEST_MEILI_KEY) or, where
+// `npm run test:meilisearch`: all tests on a real Meilisearch, that of TEST_MEILI_URL and TEST_MEILI_KEY or, where
 // that is not set, one in a container. Further arguments go to vitest.
 
 const IMAGE = 'getmeili/meilisearch:v1.53.0'
@@ -19,7 +19,7 @@ async function inContainer() {
   } catch (error) {
     console.error(
       `There is no Meilisearch: Docker started none (${(error as Error).message}). Run this where Docker runs, ` +
-        'or set TEST_MEILI_URL, and TEST_MEILI_KEY where the server has a master key.',
+        'or set TEST_MEILI_URL, and TEST_MEILI_KEY to its master key.',
     )
     process.exit(1)
   }

@@ -16,7 +16,7 @@ class MeiliNotReady extends Error {}
 
 export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
   /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
-  key: string | undefined | (() => Promise<string | undefined>)
+  key: string | (() => Promise<string>)
   /** Reads the state of the replica. Searches keep it for a second. */
   state(): Promise<ReplicaState | undefined>
   timeoutMs?: number
@@ -34,10 +34,7 @@ export function openMultiSearch({ url, key, state, timeoutMs = 1_000 }: MeiliSea
   async function connected(): Promise<Record<string, string>> {
     if (headers) return headers
     const apiKey = typeof key === 'function' ? await key() : key
-    headers = {
-      'content-type': 'application/json',
-      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-    }
+    headers = { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` }
     return headers
   }
 

@@ -1,8 +1,7 @@
 import type { MultiSearchQuery } from 'meilisearch'
 import { COUNTED, type CountedName } from '../../vocabulary.ts'
 import type { FacetCounts, FrameDocument, FrameHit, FrameQuery } from '../library-search.ts'
-import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, type Read } from '../query.ts'
+import type { Read } from '../query.ts'
 import { Matcher, rounded } from '../text/match.ts'
 import { namedValues } from '../text/named-words.ts'
 import type { Concept, Sense } from '../text/senses.ts'
@@ -13,7 +12,6 @@ import { authorOf, INDEX, indexName, type StoredHit } from './settings.ts'
 /** A page of frames and their counts. */
 
 const attributeOf = (facet: CountedName) => (facet === 'author' ? 'author_key' : facet)
-const VARIETY_STEP = 1_000
 
 interface Matches {
   hits: StoredHit[]
@@ -33,7 +31,6 @@ export async function findMatches(
   wanted: readonly Concept[],
 ): Promise<Matches & Partial<Counts>> {
   if (query.facets) return countMatches(multiSearch, prefix, query, wanted)
-  if (query.variety) return { hits: [], total: 1 }
   const [result] = await multiSearch([{ ...frameQuery(prefix, wanted, query.filters), ...pageOf(query) }])
   return { hits: result!.hits, total: result!.estimatedTotalHits ?? 0 }
 }
@@ -67,33 +64,10 @@ export async function countMatches(
   return { hits: main!.hits, facets, total }
 }
 
-/**
- * With variety no hits are read here: they come from `findVaried`. With provenance the documents come from the read
- * model.
- */
-function pageOf({ variety, provenance, page, pageSize }: Read<FrameQuery>): Partial<MultiSearchQuery> {
-  if (variety) return { offset: 0, limit: 0 }
+/** With provenance the documents come from the read model. */
+function pageOf({ provenance, page, pageSize }: Read<FrameQuery>): Partial<MultiSearchQuery> {
   const fields = provenance ? { attributesToRetrieve: ['key'] } : {}
   return { offset: (page - 1) * pageSize, limit: pageSize, ...fields }
-}
-
-/** Hits without near-duplicates, from the first match to the end of the query's page. */
-export async function findVaried(
-  multiSearch: MultiSearch,
-  prefix: string,
-  query: Read<FrameQuery>,
-  wanted: readonly Concept[],
-): Promise<StoredHit[]> {
-  const filter = new VarietyFilter()
-  const end = query.page * query.pageSize
-  const kept: StoredHit[] = []
-  const all = { ...frameQuery(prefix, wanted, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
-  for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < end; offset += VARIETY_STEP) {
-    const [result] = await multiSearch([{ ...all, offset, limit: VARIETY_STEP }])
-    for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
-    if (result!.hits.length < VARIETY_STEP) break
-  }
-  return kept.slice(0, end)
 }
 
 /** Counts by author key as counts by author name. */

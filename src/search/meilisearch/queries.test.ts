@@ -6,7 +6,7 @@ import { clip } from '../../../test/search/contract/documents.ts'
 import { ask } from '../../../test/support/frame-query.ts'
 import { ATTRIBUTES, COUNTED, DERIVED } from '../../vocabulary.ts'
 import { openMultiSearch } from './client.ts'
-import { countMatches, findMatches, findVaried } from './frames.ts'
+import { countMatches, findMatches } from './frames.ts'
 import { renderFilter } from './queries.ts'
 import { authorKey, SETTINGS, toStored } from './settings.ts'
 
@@ -53,7 +53,6 @@ test('what is sent filters by each declared attribute, and names only what the i
       const query = { ...ask({ filters: { [filter]: [value] } }), question: undefined }
       await countMatches(client, 'library', query, [])
       await findMatches(client, 'library', { ...query, provenance: true }, [])
-      await findVaried(client, 'library', query, [])
       const [asked] = sent.slice(from)
       expect(asked!.filter, filter).toMatch(filter === name ? /^\(?\w+ IN \[.+\]/ : /^NOT \(/)
       expect(asked!.facets, filter).toContain('tone')

@@ -70,13 +70,11 @@ type Filter =
   | { and: readonly Filter[] }
   | { or: readonly Filter[] }
   | { attribute: string; in: readonly (string | number)[] }
-  | { attribute: string; notIn: readonly string[] }
   | { not: Filter }
 
 /** Undefined without a filter. An empty list of values matches nothing. */
 export function renderFilter(filter: Filter): string | undefined {
   if ('not' in filter) return `NOT (${renderFilter(filter.not)})`
-  if ('notIn' in filter) return `${filter.attribute} NOT IN [${filter.notIn.map(renderValue).join(', ')}]`
   if ('attribute' in filter) return `${filter.attribute} IN [${filter.in.map(renderValue).join(', ')}]`
   const joiner = 'and' in filter ? ' AND ' : ' OR '
   const parts = ('and' in filter ? filter.and : filter.or).map(renderFilter).filter((part) => part !== undefined)

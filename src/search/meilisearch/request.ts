@@ -45,18 +45,13 @@ const answerOf = async ({ statusCode, body }: Dispatcher.ResponseData) => ({
 
 export interface MeiliOptions {
   url: string
-  /** Undefined for a server without a master key. */
-  key: string | undefined
+  key: string
   /** Names the index `<prefix>_frames`; `library` by default. */
   prefix?: string
 }
 
-/**
- * A key that can search these indexes and nothing else, created once per prefix.
- * Undefined for a server without a master key, which has no keys.
- */
-export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptions): Promise<string | undefined> {
-  if (key === undefined) return undefined
+/** A key that can search these indexes and nothing else, created once per prefix. */
+export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptions): Promise<string> {
   const client = new Meilisearch({ host: url, apiKey: key, timeout: 10_000 })
   const name = `frame library search (${prefix})`
   const indexes = [indexName(prefix, INDEX)]

@@ -3,7 +3,7 @@ import { MOST_COUNTED, type Read } from '../query.ts'
 import { type Question, readAsOf } from '../text/question.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { type MeiliSearchOptions, openMultiSearch } from './client.ts'
-import { countMatches, findMatches, findVaried, frameHits } from './frames.ts'
+import { countMatches, findMatches, frameHits } from './frames.ts'
 import { isKnown } from './senses.ts'
 
 /** What is asked of Meilisearch. It throws while the engine cannot be trusted. */
@@ -28,13 +28,11 @@ export function openMeiliSearch(
     async frames(query, question, senses) {
       const { wanted } = question
       const { hits, total, facets } = await findMatches(multiSearch, prefix, query, wanted)
-      const varied = query.variety ? await findVaried(multiSearch, prefix, query, wanted) : undefined
-      if (varied ? varied.length === 0 : total === 0) return undefined
-      const found = varied?.slice((query.page - 1) * query.pageSize) ?? hits
-      const whole = query.variety || query.provenance ? await framesByIds(found.map((hit) => hit.key)) : undefined
+      if (total === 0) return undefined
+      const whole = query.provenance ? await framesByIds(hits.map((hit) => hit.key)) : undefined
       return {
         engine: 'meilisearch',
-        frames: frameHits(found, senses, whole && new Map(whole.map((one) => [one.id, one]))),
+        frames: frameHits(hits, senses, whole && new Map(whole.map((one) => [one.id, one]))),
         ...(facets ? { facets, total } : {}),
         ...(query.loosen && total <= MOST_COUNTED ? { full: total, total } : {}),
         readAs: readAsOf(question, senses),

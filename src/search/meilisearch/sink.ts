@@ -28,7 +28,7 @@ interface RebuildTarget {
 
 /** `key` must have the right to manage indexes. */
 export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): MeiliSink {
-  const access = { host: url, ...(key === undefined ? {} : { apiKey: key }) }
+  const access = { host: url, apiKey: key }
   const client = new Meilisearch({ ...access, timeout: 120_000 })
   // Checks take no time. One that hangs must not delay the next.
   const checking = new Meilisearch({ ...access, timeout: 10_000 })
