@@ -15,7 +15,7 @@ import {
   type ValueChange,
 } from '../library/frames/reannotation.ts'
 import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
+import { loadVocabulary } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { eq } from '../sql/orm.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
@@ -152,7 +152,7 @@ async function previewVideo(
   const rules = config.vision && { ...config.vision, budgetPerVideo: undefined }
   const { annotations: answers, calls } = await annotator.annotate(toContext(video), asked, {
     signal: new AbortController().signal,
-    techniques: vocabulary.active.map(toTerm),
+    techniques: vocabulary.active,
     ledger: rules && openLedger(db, rules, videoId),
   })
   for (const call of calls) {

@@ -6,7 +6,7 @@ import { expectedCostOfFrames, openLedger } from '../library/annotator/vision-sp
 import { loadFrames } from '../library/frames/frames.ts'
 import { sizeOfReannotation } from '../library/frames/reannotation.ts'
 import { sampleNotes } from '../library/frames/record-annotations.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
+import { loadVocabulary } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { type Annotator, AnnotatorUnavailable, type Finding, faultOf } from '../vision/annotator.ts'
 import { CHOSEN } from '../vocabulary.ts'
@@ -49,7 +49,7 @@ async function check({ db, store, openQueues }: CommandContext, vision: VisionCo
   const limiter = { acquire: async () => ({ release() {} }) }
   await using model = openModel(vision, parts, { limiter })
   const signal = new AbortController().signal
-  const techniques = (await loadVocabulary(db)).active.map(toTerm)
+  const techniques = (await loadVocabulary(db)).active
   const findings = (await model.inspect?.(techniques)) ?? []
   const workers = (await findAnnotator(db))?.version ?? 'nothing yet'
   const isTheirs = workers.endsWith(`+${model.version}`)

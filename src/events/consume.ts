@@ -26,14 +26,7 @@ export interface Consumer {
   outageOf?(error: unknown): string | undefined
 }
 
-export interface RunningConsumer {
-  readonly name: string
-  /** True while this process holds the name's lock. */
-  active(): boolean
-  /** Handles everything that is readable now; for tests and for orderly stops. */
-  drain(): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type RunningConsumer = ReturnType<typeof startConsumer>
 
 const MAX_FAILURES = 10
 const DEFAULT_BATCH_SIZE = 500
@@ -45,7 +38,7 @@ const DEFAULT_BATCH_SIZE = 500
 export function startConsumer(
   { db, url, logger, pollMs = 1_000 }: { db: Db; url: string; logger: Logger; pollMs?: number },
   consumer: Consumer,
-): RunningConsumer {
+) {
   const stop = new AbortController()
   const { signal } = stop
   const { name } = consumer
@@ -84,7 +77,10 @@ export function startConsumer(
     },
   })
   return {
-    ...{ name, active: follower.active },
+    name,
+    /** True while this process holds the name's lock. */
+    active: follower.active,
+    /** Handles everything that is readable now; for tests and for orderly stops. */
     drain: () => drain(db, name, follower.poller),
     async [Symbol.asyncDispose]() {
       stop.abort()

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { createPoller, type Poller } from './waiting.ts'
+import { createPoller } from './waiting.ts'
 
 interface FollowOptions {
   url: string
@@ -15,14 +15,6 @@ interface FollowOptions {
   failed(error: unknown): number
 }
 
-export interface Follower {
-  readonly poller: Poller
-  /** Whether it has a connection that was readied. */
-  active(): boolean
-  /** Resolves after the signal. */
-  readonly ended: Promise<void>
-}
-
 /** Another process reads on in the place of this one, or the position was moved: the connection is begun anew. */
 export class Fenced extends Error {}
 
@@ -30,7 +22,7 @@ export class Fenced extends Error {}
 const AFTER_NOTIFY_MS = 25
 
 /** Steps through the log at once, at every NOTIFY and at every poll. Lost connections are opened again. */
-export function followLog({ url, name, pollMs, signal, begin, step, failed }: FollowOptions): Follower {
+export function followLog({ url, name, pollMs, signal, begin, step, failed }: FollowOptions) {
   const poller = createPoller(signal)
   let session: pg.Client | undefined
 
@@ -80,5 +72,11 @@ export function followLog({ url, name, pollMs, signal, begin, step, failed }: Fo
     await close()
   }
 
-  return { poller, active: () => session !== undefined, ended: run() }
+  return {
+    poller,
+    /** Whether it has a connection that was readied. */
+    active: () => session !== undefined,
+    /** Resolves after the signal. */
+    ended: run(),
+  }
 }

@@ -11,21 +11,10 @@ export const READS_ONLY = {
 /** More unread events than this are not counted: counting them would take longer than a reader waits. */
 export const MOST_UNREAD = 100_000
 
-/** How far a consumer is behind the log. */
-export interface ConsumerLag {
-  consumer: string
-  /** Events of its types that it has not read, at most MOST_UNREAD. */
-  unread: number
-  /** Age of the oldest of them; 0 without one. */
-  seconds: number
-  /** When it last moved. */
-  moved_at: string
-  /** Events that it skipped after repeated failures. */
-  dead: number
-}
+export type ConsumerLag = Awaited<ReturnType<typeof listConsumerLag>>[number]
 
-/** Every consumer, by name. */
-export async function listConsumerLag(db: Db): Promise<ConsumerLag[]> {
+/** How far every consumer is behind the log, by name. `dead`: events that it skipped after repeated failures. */
+export async function listConsumerLag(db: Db) {
   const { rows } = await db.execute<{ consumer: string; moved_at: string; dead: number }>(sql`
     select c.consumer, c.updated_at as moved_at,
            (select count(*)::int from dead_events d where d.consumer = c.consumer) as dead
@@ -34,12 +23,14 @@ export async function listConsumerLag(db: Db): Promise<ConsumerLag[]> {
     rows.map(async ({ consumer, moved_at, dead }) => ({
       consumer,
       ...(await unreadOf(db, consumer)),
+      /** When it last moved. */
       moved_at: new Date(moved_at).toISOString(),
       dead,
     })),
   )
 }
 
+/** `unread`: events of its types that it has not read, at most MOST_UNREAD. `seconds`: age of the oldest, or 0. */
 async function unreadOf(db: Db, consumer: string): Promise<{ seconds: number; unread: number }> {
   const types = (READS_ONLY as Readonly<Record<string, readonly EventType[]>>)[consumer]
   const wanted = types ? sql`and e.type = any(${sql.param([...types])}::text[])` : sql``

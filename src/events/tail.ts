@@ -16,29 +16,16 @@ interface Following {
   signal: AbortSignal
 }
 
-/** The live log for any number of followers in this process. One reader serves them all. */
-export interface LogTail {
-  /**
-   * Every event after the position, in the order of the log and each once, then those that come. Ends at the signal
-   * and at `end`. A follower is asked for no more than it takes: one that falls behind reads the log by itself.
-   */
-  follow(from: Following): AsyncGenerator<readonly StoredEvent[]>
-  /** The same as text of `text/event-stream`: `id` is the cursor, `data` the CloudEvent. */
-  messages(from: Following & { source: string }): AsyncGenerator<string>
-  /** Ends every follower, and those that come later at once. */
-  end(): void
-  /** Ends the followers and closes the connection. */
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type LogTail = ReturnType<typeof openLogTail>
 
 /** The most events that a follower is given at once. */
 const PAGE = 200
 
 /**
- * The reader holds one connection, which listens to the log's NOTIFY, and reads the log once for all. It runs only
- * while somebody follows.
+ * The live log for any number of followers in this process. One reader serves them all: it holds one connection, which
+ * listens to the log's NOTIFY, and reads the log once. It runs only while somebody follows.
  */
-export function openLogTail(options: ReaderOptions): LogTail {
+export function openLogTail(options: ReaderOptions) {
   const { db } = options
   const ended = new AbortController()
   // However many catch up, half of the time is left to others.
@@ -89,11 +76,18 @@ export function openLogTail(options: ReaderOptions): LogTail {
   }
 
   return {
+    /**
+     * Every event after the position, in the order of the log and each once, then those that come. Ends at the signal
+     * and at `end`. A follower is asked for no more than it takes: one that falls behind reads the log by itself.
+     */
     follow,
-    async *messages({ source, ...from }) {
+    /** The same as text of `text/event-stream`: `id` is the cursor, `data` the CloudEvent. */
+    async *messages({ source, ...from }: Following & { source: string }) {
       for await (const events of follow(from)) yield events.map((event) => toText(event, source)).join('')
     },
+    /** Ends every follower, and those that come later at once. */
     end: () => ended.abort(),
+    /** Ends the followers and closes the connection. */
     async [Symbol.asyncDispose]() {
       ended.abort()
       if (reader) await reader.close()

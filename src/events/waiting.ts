@@ -1,45 +1,40 @@
 import type { Db } from '../db/client.ts'
 import { sql } from '../sql/orm.ts'
 
-/** A wait that a wake-up ends early. A wake-up before the wait counts, until it is reset. */
-export interface Poller {
-  wake(): void
-  /** Wakes up, and ends a pause too. */
-  hurry(): void
-  /** Forgets a wake-up. False when there was none. */
-  reset(): boolean
-  wait(ms: number): Promise<void>
-  /** A wait between two failed attempts, which wake-ups do not shorten. */
-  pause(ms: number): Promise<void>
-}
+export type Poller = ReturnType<typeof createPoller>
 
-export function createPoller(stop: AbortSignal): Poller {
+/** A wait that a wake-up ends early. A wake-up before the wait counts, until it is reset. */
+export function createPoller(stop: AbortSignal) {
   let endWait: (() => void) | undefined
   let endPause: (() => void) | undefined
   let pending = false
   // It listens to the stop only while it waits: many pollers share one signal that outlives them.
-  const poller: Poller = {
-    wake() {
-      pending = true
-      endWait?.()
-    },
+  const wake = () => {
+    pending = true
+    endWait?.()
+  }
+  return {
+    wake,
+    /** Wakes up, and ends a pause too. */
     hurry() {
-      poller.wake()
+      wake()
       endPause?.()
     },
+    /** Forgets a wake-up. False when there was none. */
     reset() {
       const was = pending
       pending = false
       return was
     },
-    async wait(ms) {
+    async wait(ms: number) {
       if (pending || stop.aborted) return
       await new Promise<void>((resolve) => {
         endWait = resolveAfter(ms, stop, resolve)
       })
       endWait = undefined
     },
-    async pause(ms) {
+    /** A wait between two failed attempts, which wake-ups do not shorten. */
+    async pause(ms: number) {
       if (stop.aborted) return
       await new Promise<void>((resolve) => {
         endPause = resolveAfter(ms, stop, resolve)
@@ -47,7 +42,6 @@ export function createPoller(stop: AbortSignal): Poller {
       endPause = undefined
     },
   }
-  return poller
 }
 
 /** Calls `resolve` after `ms` or at the stop. Returns a function that calls it at once. */
@@ -67,27 +61,21 @@ interface OutageFields {
   outageSec: number
 }
 
-/** Counts the attempts of one outage, which is not the fault of what is attempted. */
-interface Outage {
-  /**
-   * How long to wait, and what to log now, if anything: the first failure of an outage is logged, and then at most one
-   * a minute.
-   */
-  failed(): { pauseMs: number; soFar: OutageFields; log: OutageFields | undefined }
-  /** An attempt succeeded. Returns what ended. Undefined when there was no outage. */
-  over(): OutageFields | undefined
-}
-
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 const LOG_EVERY_MS = 60_000
 
-export function createOutage(now: () => number = () => performance.now()): Outage {
+/** Counts the attempts of one outage, which is not the fault of what is attempted. */
+export function createOutage(now: () => number = () => performance.now()) {
   let attempts = 0
   let since = 0
   let loggedAt = 0
-  const fields = () => ({ attempts, outageSec: Math.round((now() - since) / 1_000) })
+  const fields = (): OutageFields => ({ attempts, outageSec: Math.round((now() - since) / 1_000) })
   return {
+    /**
+     * How long to wait, and what to log now, if anything: the first failure of an outage is logged, and then at most
+     * one a minute.
+     */
     failed() {
       if (attempts === 0) since = now()
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS)
@@ -96,6 +84,7 @@ export function createOutage(now: () => number = () => performance.now()): Outag
       loggedAt = now()
       return { pauseMs, soFar: fields(), log: fields() }
     },
+    /** An attempt succeeded. Returns what ended. Undefined when there was no outage. */
     over() {
       if (attempts === 0) return undefined
       const ended = fields()

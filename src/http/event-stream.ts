@@ -12,16 +12,7 @@ interface EventStreamOptions {
   messages(signal: AbortSignal): AsyncIterable<string>
 }
 
-/** The open `text/event-stream` answers of one process. */
-export interface EventStreams {
-  /**
-   * Sends until the client leaves or stops reading, the messages end, or the guard refuses the holder.
-   * @throws AppError rate_limited, unavailable: too many are open; before anything is sent
-   */
-  send(exchange: { req: IncomingMessage; res: ServerResponse }, options: EventStreamOptions): Promise<void>
-  /** Calls the guard now, because a permission may have ended. */
-  recheck(): void
-}
+export type EventStreams = ReturnType<typeof openEventStreams>
 
 export interface EventStreamLimits {
   inProcess?: number
@@ -43,10 +34,11 @@ interface OpenStream {
   refuse(): void
 }
 
+/** The open `text/event-stream` answers of one process. */
 export function openEventStreams(
   guard: StreamGuard,
   { inProcess = 1_000, heartbeatMs = 15_000, stalledMs = 30_000 }: EventStreamLimits = {},
-): EventStreams {
+) {
   const open = new Set<OpenStream>()
   let timer: NodeJS.Timeout | undefined
 
@@ -82,8 +74,13 @@ export function openEventStreams(
   }
 
   return {
+    /** Calls the guard now, because a permission may have ended. */
     recheck,
-    async send({ req, res }, { holder, messages }) {
+    /**
+     * Sends until the client leaves or stops reading, the messages end, or the guard refuses the holder.
+     * @throws AppError rate_limited, unavailable: too many are open; before anything is sent
+     */
+    async send({ req, res }: { req: IncomingMessage; res: ServerResponse }, { holder, messages }: EventStreamOptions) {
       // Its client left while the request was read: `close` does not come any more.
       if (res.closed) return
       const ending = new AbortController()

@@ -4,30 +4,7 @@ import { Redis } from 'ioredis'
 import type { Logger } from '../logger.ts'
 import { JOBS, type JobData, type JobName, type QueueName, queueOf } from './jobs.ts'
 
-export interface Queues {
-  /** A connection that other commands may share; it fails fast while Redis is unavailable. */
-  readonly redis: Redis
-  readonly prefix: string
-  readonly url: string
-  /** Call `ready` first: a queue can only be opened while Redis answers. */
-  get(name: QueueName): Queue
-  /** @throws an error with a connection's code when Redis does not answer within 2 s. */
-  ready(): Promise<void>
-  /**
-   * Adds a job unless the same one waits or runs. Removes a finished job of the same id first, which would silently
-   * swallow the new one. Returns whether it was added.
-   */
-  add<N extends JobName>(
-    name: N,
-    data: JobData<N>,
-    options?: { backfill?: boolean; priority?: number },
-  ): Promise<boolean>
-  /** `add` for many, in a few round trips. Returns the number added. */
-  addAll(jobs: readonly NewJob[]): Promise<number>
-  /** The number of jobs that wait or run. */
-  depth(name: QueueName): Promise<number>
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type Queues = ReturnType<typeof openQueues>
 
 export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: boolean; priority?: number } }[JobName]
 
@@ -41,15 +18,7 @@ const DEFAULT_OPTIONS = {
 } as const satisfies JobsOptions
 
 /** The producing side. Commands fail fast while Redis is unavailable; the reconciler adds what is missing later. */
-export function openQueues({
-  url,
-  prefix = DEFAULT_PREFIX,
-  logger,
-}: {
-  url: string
-  prefix?: string
-  logger: Logger
-}): Queues {
+export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: string; prefix?: string; logger: Logger }) {
   const redis = new Redis(url, {
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
@@ -76,16 +45,29 @@ export function openQueues({
     return added
   }
   return {
+    /** A connection that other commands may share; it fails fast while Redis is unavailable. */
     redis,
     prefix,
     url,
+    /** Call `ready` first: a queue can only be opened while Redis answers. */
     get,
+    /** @throws an error with a connection's code when Redis does not answer within 2 s. */
     ready: () => untilReady(redis),
-    async add(name, data, options = {}) {
+    /**
+     * Adds a job unless the same one waits or runs. Removes a finished job of the same id first, which would silently
+     * swallow the new one. Returns whether it was added.
+     */
+    async add<N extends JobName>(
+      name: N,
+      data: JobData<N>,
+      options: { backfill?: boolean; priority?: number } = {},
+    ): Promise<boolean> {
       return (await addAll([{ name, data, ...options } as NewJob])) === 1
     },
+    /** `add` for many, in a few round trips. Returns the number added. */
     addAll,
-    async depth(name) {
+    /** The number of jobs that wait or run. */
+    async depth(name: QueueName) {
       await untilReady(redis)
       return depthOf(get(name))
     },

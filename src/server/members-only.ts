@@ -17,20 +17,15 @@ import { ownPath, sessionCookie, setWayBack, visitorOf } from '../web/guard.ts'
  * because agents and chats fetch them without a key.
  */
 
-/** Signs the addresses of pictures, and knows its own. */
-interface PictureSigner {
-  /** Signs a path. */
-  signing(): Promise<(path: string) => string>
-  /** Undefined: the address is not signed. */
-  check(path: string, query: URLSearchParams): Promise<boolean | undefined>
-  /** Changes before the addresses of answers end, so that none is kept longer. */
-  period(): number
-}
-
 const PERIOD_SEC = 30 * 60
 
-/** An address lasts until the period after the next one begins: for 30 to 60 minutes. */
-export function openPictureSigner(db: Db, now: () => number = Date.now): PictureSigner {
+type PictureSigner = ReturnType<typeof openPictureSigner>
+
+/**
+ * Signs the addresses of pictures, and knows its own. One lasts until the period after the next one begins: for 30 to
+ * 60 minutes.
+ */
+export function openPictureSigner(db: Db, now: () => number = Date.now) {
   let key: Promise<Buffer> | undefined
   // Looked up at the first use, because the API starts before its database may answer.
   const keyOf = () => {
@@ -44,13 +39,15 @@ export function openPictureSigner(db: Db, now: () => number = Date.now): Picture
   const macOf = (key: Buffer, path: string, until: string) =>
     createHmac('sha256', key).update(`${path} ${until}`).digest('base64url').slice(0, 22)
   return {
+    /** Changes before the addresses of answers end, so that none is kept longer. */
     period,
     async signing() {
       const key = await keyOf()
       const until = String((period() + 2) * PERIOD_SEC)
-      return (path) => `${path}?until=${until}&mac=${macOf(key, path, until)}`
+      return (path: string) => `${path}?until=${until}&mac=${macOf(key, path, until)}`
     },
-    async check(path, query) {
+    /** Undefined: the address is not signed. */
+    async check(path: string, query: URLSearchParams) {
       const [until, mac] = [query.get('until'), query.get('mac')]
       if (until === null || mac === null) return undefined
       const [given, right] = [Buffer.from(mac), Buffer.from(macOf(await keyOf(), path, until))]

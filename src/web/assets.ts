@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { notFound } from '../errors.ts'
 import { type Charging, priced } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody, isNoneMatchMet, preferredEncoding, sendBody } from '../http/response-body.ts'
-import { openRoutes, type Routes } from '../http/routes.ts'
+import { openRoutes } from '../http/routes.ts'
 import { placeholderStyles } from './frame-card.ts'
 
 const TYPES: Record<string, string> = {
@@ -28,16 +28,10 @@ const STYLE_SHEETS = {
 /** Of a package. */
 const FACE = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'
 
-export interface Assets {
-  /** The address of an asset, which changes with its content. */
-  url(name: string): string
-  /** The addresses of a module and of all that it imports. */
-  modules(name: string): readonly string[]
-  router: Routes
-}
+export type Assets = ReturnType<typeof loadAssets>
 
 /** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
-export function loadAssets(limits: Charging): Assets {
+export function loadAssets(limits: Charging) {
   const files = new Map<string, { body: CompressibleBody; type: string; etag: string }>()
   const urls = new Map<string, string>()
   const imports = new Map<string, string[]>()
@@ -71,8 +65,10 @@ export function loadAssets(limits: Charging): Assets {
   }
   const withImports = (name: string): string[] => [name, ...(imports.get(name) ?? []).flatMap(withImports)]
   return {
+    /** The address of an asset, which changes with its content. */
     url,
-    modules: (name) => [...new Set(withImports(name))].map(url),
+    /** The addresses of a module and of all that it imports. */
+    modules: (name: string) => [...new Set(withImports(name))].map(url),
     router,
   }
 }

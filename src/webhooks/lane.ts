@@ -28,26 +28,19 @@ export interface LaneOptions {
   timeoutMs?: number | undefined
 }
 
-/** Sends to one endpoint while there is something to be sent and this process holds its lease. */
-export interface WebhookLane {
-  readonly lease: string
-  /** Whether anything was sent. */
-  readonly ended: Promise<boolean>
-  wake(): void
-  /** Aborts the attempts in flight. */
-  abort(): Promise<void>
-}
+export type WebhookLane = ReturnType<typeof openLane>
 
 /** Requests at once to one endpoint. */
 const IN_FLIGHT = 4
 /** Most events sent but not yet recorded. A crash sends them again. */
 const MAX_UNRECORDED = 64
 
+/** Sends to one endpoint while there is something to be sent and this process holds its lease. */
 export function openLane(
   { endpointId, lease }: Lease,
   options: LaneOptions,
   { stop, broken }: { stop: AbortSignal; broken: (endpointId: string, error: unknown) => void },
-): WebhookLane {
+) {
   const { db, config, logger, clock, random, pollMs, wire = {}, timeoutMs } = options
   const receiver = openReceiver({ ...wire, timeoutMs, allowPrivate: config.webhookAllowPrivate, inFlight: IN_FLIGHT })
   const poller = createPoller(stop)
@@ -125,11 +118,13 @@ export function openLane(
 
   return {
     lease,
+    /** Whether anything was sent. */
     ended: run().catch((error: unknown) => {
       broken(endpointId, error)
       return false
     }),
     wake: poller.wake,
+    /** Aborts the attempts in flight. */
     abort: async () => (await receiver).close(),
   }
 }

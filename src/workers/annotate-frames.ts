@@ -4,7 +4,7 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/active-annotator.ts'
 import { openLedger, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
+import { loadVocabulary } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -89,7 +89,7 @@ async function describe(
   const record = (list: FrameAnnotation[]) => recordAnswers(deps, video, list)
   const signal = AbortSignal.any([stop, watch.superseded])
   const began = new Date()
-  const techniques = (await loadVocabulary(db)).active.map(toTerm)
+  const techniques = (await loadVocabulary(db)).active
   const { frames, lost } = await loadImages(deps.store, given.rows)
   const stored = new Set<string>()
   const { annotations } = await annotator.annotate(toContext(video), frames, {

@@ -6,7 +6,7 @@ import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { findAnnotatorStatus, recordCheck } from '../library/annotator/active-annotator.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
+import { loadVocabulary } from '../library/techniques/vocabulary.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, faultOf } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
@@ -70,7 +70,7 @@ const LOOK_AGAIN_MS = 60_000
 /** Asks the model's server what costs nothing, for operators. A fault is looked at again while it stands. */
 export async function inspectModel(annotator: Annotator, db: Db): Promise<void> {
   if (!annotator.inspect) return
-  const techniques = (await loadVocabulary(db)).active.map(toTerm)
+  const techniques = (await loadVocabulary(db)).active
   do {
     const findings = await annotator.inspect(techniques)
     await recordCheck(db, annotator.version, findings)

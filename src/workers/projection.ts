@@ -20,18 +20,7 @@ import type { FaultPoint } from './fault-point.ts'
 /** A rebuild that failed would most likely fail again at once. */
 const REST_AFTER_FAILURE_MS = 60 * 60_000
 
-export interface OpenProjection {
-  consumer: Consumer
-  /** Resolves when Meilisearch has what the read model has. */
-  copied(): Promise<void>
-  /** Updates save counts in the read model. In batches, so that a busy library still answers 304. */
-  refreshSaveCounts(): Promise<void>
-  /** Compares a slice of the read model with the rows, and repairs what differed the last time and differs still. */
-  reconcile(): Promise<void>
-  /** Begins to build the read model anew where another version cut its words, or where a new space is full. */
-  rebuildWhatIsOld(): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type OpenProjection = Awaited<ReturnType<typeof openProjection>>
 
 /** The search projection: the read model in Postgres always, its copy in Meilisearch when it is configured. */
 export async function openProjection({
@@ -47,7 +36,7 @@ export async function openProjection({
   faultPoint: FaultPoint
   /** Whose vectors are searched, once there are all. */
   space?: string | undefined
-}): Promise<OpenProjection> {
+}) {
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
   const sink = config.meili && openMeiliSink(config.meili)
@@ -79,14 +68,18 @@ export async function openProjection({
   await rebuildWhatIsOld()
   let differences: Differences | undefined
   return {
+    /** Begins to build the read model anew where another version cut its words, or where a new space is full. */
     rebuildWhatIsOld,
     consumer: withFault(searchProjection(deps), faultPoint),
+    /** Resolves when Meilisearch has what the read model has. */
     async copied() {
       if (sink) await copyToMeilisearch({ db, sink })
     },
+    /** Updates save counts in the read model. In batches, so that a busy library still answers 304. */
     async refreshSaveCounts() {
       await refreshSaveCounts(deps)
     },
+    /** Compares a slice of the read model with the rows, and repairs what differed the last time and differs still. */
     async reconcile() {
       await rebuildWhatIsOld()
       await rebuilding

@@ -39,7 +39,7 @@ export interface ContractLibrary {
 /** A library in which every sentence of the read parts can be tried. */
 export async function openContractLibrary(engine: Engine): Promise<ContractLibrary> {
   const meili = engine === 'meilisearch' ? theMeili() : undefined
-  const service = await openService({ env: meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key ?? '' } : {} })
+  const service = await openService({ env: meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {} })
   const { db } = service.stores
   let count = 0
   const seed = async (video: Parameters<typeof seedVideo>[1]) => {

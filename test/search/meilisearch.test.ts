@@ -47,7 +47,7 @@ if (MEILI_MISSING) {
       follow,
       frameIds: async () => (await framesIn(prefix)).map((line) => line.split(' ')[0]!),
       async [Symbol.asyncDispose]() {
-        const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
+        const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
         await client.deleteIndexIfExists(`${prefix}_${INDEX}`)
         await stores[Symbol.asyncDispose]()
       },

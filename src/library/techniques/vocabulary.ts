@@ -48,16 +48,6 @@ export function knownNames(vocabulary: Vocabulary): string[] {
   )
 }
 
-export function toTerm(row: TechniqueRow): TechniqueTerm {
-  return {
-    slug: row.slug,
-    name: row.name,
-    description: row.description,
-    recognise: row.recognise,
-    aliases: row.aliases,
-  }
-}
-
 /** Fills an empty vocabulary with the seed. An operator's vocabulary is never changed. */
 export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): Promise<void> {
   await db.transaction(async (tx) => {

@@ -9,25 +9,13 @@ const CHUNK = 10_000
 /** The server accepts bodies of 100 MB by default. */
 const CHUNK_BYTES = 32 * 1024 * 1024
 
-/** The replica of the frames. A write resolves when the engine's task has succeeded and its documents can be found. */
-export interface MeiliSink {
-  apply(changes: DocumentChanges): Promise<void>
-  /** False when the index is missing or has settings of another version. */
-  intact(): Promise<boolean>
-  /** Number of frames. */
-  count(): Promise<number>
-  /** Creates a second, empty index. Readers see it only after `swap`. */
-  beginRebuild(): Promise<RebuildTarget>
-}
+export type MeiliSink = ReturnType<typeof openMeiliSink>
 
-interface RebuildTarget {
-  apply(changes: DocumentChanges): Promise<void>
-  swap(): Promise<void>
-  abandon(): Promise<void>
-}
-
-/** `key` must have the right to manage indexes. */
-export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): MeiliSink {
+/**
+ * The replica of the frames. A write resolves when the engine's task has succeeded and its documents can be found.
+ * `key` must have the right to manage indexes.
+ */
+export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions) {
   const access = { host: url, apiKey: key }
   const client = new Meilisearch({ ...access, timeout: 120_000 })
   // Checks take no time. One that hangs must not delay the next.
@@ -41,12 +29,15 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
   }
 
   return {
-    async apply(changes) {
+    async apply(changes: DocumentChanges) {
       await ensureIndex()
       await applyTo(client, name, changes)
     },
+    /** False when the index is missing or has settings of another version. */
     intact: async () => hasSettings(await unlessMissing(checking.index(name).getSettings()), SETTINGS),
+    /** Number of frames. */
     count: async () => (await unlessMissing(checking.index(name).getStats()))?.numberOfDocuments ?? 0,
+    /** Creates a second, empty index. Readers see it only after `swap`. */
     beginRebuild: () =>
       beginRebuild(client, checking, prefix, () => {
         prepared = false
@@ -60,7 +51,7 @@ async function beginRebuild(
   checking: Meilisearch,
   prefix: string,
   ensureLive: () => Promise<void>,
-): Promise<RebuildTarget> {
+) {
   const drop = async (index: string) => {
     if (await indexExists(checking, index)) await succeeded(client.deleteIndex(index))
   }
@@ -69,7 +60,7 @@ async function beginRebuild(
   await drop(next)
   await createIndex(client, next, SETTINGS)
   return {
-    apply: (changes) => applyTo(client, next, changes),
+    apply: (changes: DocumentChanges) => applyTo(client, next, changes),
     async swap() {
       await ensureLive()
       await succeeded(client.swapIndexes([{ indexes: [name, next], rename: false }]))
