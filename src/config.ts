@@ -196,7 +196,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>) {
     /** Apps sign people in to use the tool server. Undefined: off. */
     oauth: oauthOf(e),
     smtpUrl: e.SMTP_URL,
-    /** The plan of new accounts. */
     defaultPlan: e.DEFAULT_PLAN ?? 'pro',
     /** The plan of an account that an unknown address gets by signing in; null: it gets none. */
     signup: signupOf(e),

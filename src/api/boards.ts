@@ -98,7 +98,6 @@ async function* everyBoard(deps: App, accountId: string, stored: readonly Stored
   }
 }
 
-/** The boards of the calling account, and their exports. */
 export const boardEndpoints = [
   // Declared before `/api/boards/:id`, which would take `export` for an id.
   endpoint(

@@ -5,10 +5,11 @@ import { endpoint, type Input, type Operation } from '../http/endpoint.ts'
 import { readBody, receiveForm, refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { DETAILS, NewDetails } from '../library/videos/details.ts'
 import { type SubmissionDetails, type Submitted, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import { toSubmitted } from '../library/videos/video-status.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { flag } from '../views/parameters.ts'
 import type { App } from './app.ts'
-import { SubmittedVideo, toSubmitted } from './videos.ts'
+import { SubmittedVideo } from './videos.ts'
 
 const UrlBody = z.strictObject({
   url: z.string().min(1).max(2_000),

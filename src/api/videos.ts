@@ -1,18 +1,17 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { VIDEO_STATUSES, type VideoRow } from '../db/schema/videos.ts'
+import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/cached-reads.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { Caller } from '../library/accounts/key-checks.ts'
 import { DETAILS, DetailEdit, editVideo, mergeBrands } from '../library/videos/details.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
-import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
-import { toShownAddress } from '../video/source/shown-address.ts'
+import { explainFrames, reportVideo, toSubmitted } from '../library/videos/video-status.ts'
 import { Frame, videoShape } from '../views/frame.ts'
 import { flag, frameParameters, plainName } from '../views/parameters.ts'
 import { Brand, OK, Ok, toBrand, toVideo, Video } from '../views/resources.ts'
-import { PLATFORMS, type Platform } from '../vocabulary.ts'
+import { PLATFORMS } from '../vocabulary.ts'
 import type { App } from './app.ts'
 import { afterParameter, checkId, listLimit, nextCursor, viewOf } from './reads.ts'
 
@@ -67,36 +66,18 @@ const VideoPatchBody = DetailEdit.refine(
 ).meta({ minProperties: 1 })
 const VideoStatusReport = z
   .strictObject({
-    ...videoShape,
-    status,
-    failure,
+    ...SubmittedVideo.shape,
     stages: z.array(stage),
     attempts: z.int(),
     backfill: z.boolean(),
     frame_count: z.int(),
     reannotating: z.int(),
-    published_at: z.iso.datetime().nullable(),
     costs: z.strictObject({ calls: z.int(), input_tokens: z.int(), output_tokens: z.int(), cost_usd: z.number() }),
-    added_at: z.iso.datetime(),
     ready_at: z.iso.datetime().nullable(),
     detector: z.strictObject({ version: z.string(), parameters: z.record(z.string(), z.number()) }).nullable(),
     annotator: z.string().nullable(),
   })
   .meta({ id: 'VideoStatusReport' })
-
-export function toSubmitted(video: VideoRow): z.infer<typeof SubmittedVideo> {
-  return {
-    id: video.id,
-    status: video.status,
-    title: video.title,
-    author: video.author,
-    platform: video.platform as Platform,
-    source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
-    failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage! },
-    published_at: video.publishedAt?.toISOString() ?? null,
-    added_at: video.addedAt.toISOString(),
-  }
-}
 
 /** Null for the command line, which has no account. */
 const accountOf = (caller: Caller | undefined) => caller?.account.id ?? null

@@ -24,7 +24,6 @@ export interface RestoreOptions {
   at: string
   /** Absent: the newest whole backup. */
   backup?: string | undefined
-  /** Where the operator's key goes. */
   operatorKeyFile?: string
   /** Consumers whose effect is not in the backup: they start at the beginning of the log until `rebuild` resolves. */
   rebuilt: readonly string[]

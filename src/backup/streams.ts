@@ -18,7 +18,6 @@ export interface Content {
   sha256: string
 }
 
-/** A file of a backup. */
 export interface StoredFile extends Content {
   file: string
 }

@@ -21,7 +21,6 @@ import { linesOf } from './lines.ts'
 import { defineOperations } from './operations.ts'
 import { addExamples, type Column, printPieces, requireConsent } from './terminal.ts'
 
-/** `frames accounts …` */
 export function defineAccounts(group: Command): void {
   answers(group.command('list', { isDefault: true }).description('list every account'), async ({ db }) => {
     const accounts = await listAccounts(db)

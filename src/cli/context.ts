@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { makeFolder } from '../backup/place.ts'
 import { type Config, ConfigError, isLoopback, parseConfig } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
+import { alive } from '../local/processes.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
@@ -19,18 +20,9 @@ export type RunFile = z.infer<typeof RunFile>
 export function readRunFile(dataDir: string): RunFile | undefined {
   try {
     const running = RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
-    return isAlive(running.pid) ? running : undefined
+    return alive(running.pid) ? running : undefined
   } catch {
     return undefined
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
@@ -48,7 +40,6 @@ export function nearby(path: string): string {
   return short === '' || short.startsWith('..') ? path : short
 }
 
-/** What a command works with. */
 export interface CommandContext {
   config: Config
   logger: Logger

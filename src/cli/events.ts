@@ -34,7 +34,6 @@ interface EventsOptions {
 
 const LIMIT = 100
 
-/** `frames events` */
 export function defineEvents(command: Command): void {
   // The parts take options of the same names.
   command.enablePositionalOptions()
@@ -126,7 +125,6 @@ interface ExportOptions {
 
 const PAGE = 1_000
 
-/** `frames events export` */
 function defineExportEvents(group: Command): void {
   const command = group
     .command('export')

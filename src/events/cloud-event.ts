@@ -39,7 +39,6 @@ export function toCloudEvent(event: StoredEvent<SentType>, source: string): Clou
   }
 }
 
-/** Where the schema of an event's data is served. */
 export function schemaPath(type: string, version: number): string {
   return `/schemas/events/${type}/${version}`
 }

@@ -47,7 +47,6 @@ export interface SignIn {
   challenge(missing: readonly Scope[]): string
 }
 
-/** The access tokens of one resource. */
 interface TokenAccess {
   /** Where a client reads how it gets a token (RFC 9728). */
   metadataUrl: string

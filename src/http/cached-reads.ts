@@ -198,14 +198,12 @@ export function openReadModelVersion(
   }
 }
 
-/** A value and the version it is valid for. */
 export interface Versioned<V> {
   value: V
   version: string
 }
 
 export interface VersionedCache<V extends object> {
-  /** The version under which values are looked up. */
   version(): string | Promise<string>
   /** The value kept for a key under the current version. Also undefined while the version itself is unknown. */
   peek(key: string): Versioned<V> | undefined

@@ -27,9 +27,7 @@ export interface Operation {
   description?: string
   /** The query by its table; `{}` refuses every parameter. An operation with a key refuses them without a table too. */
   parameters?: Parameters
-  /** The JSON body. */
   body?: z.ZodType
-  /** An example of the body. */
   example?: unknown
   /** An absent body counts as `{}`. */
   bodyOptional?: boolean
@@ -192,7 +190,6 @@ export function idempotentPost<D extends { db: Db }, const O extends Methodless 
   }
 }
 
-/** The form of an `Idempotency-Key`. */
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
 /** Runs a write of the caller; with an `Idempotency-Key` at most once. */
@@ -255,14 +252,12 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
   return router
 }
 
-/** One of these operations by its id. */
 export function operationNamed<D>(operations: readonly Endpoint<D>[], id: string): Endpoint<D> {
   const found = operations.find((one) => one.id === id)
   if (!found) throw new Error(`no operation is called ${id}`)
   return found
 }
 
-/** What an operation costs. */
 export const priceOf = ({ price, method }: Pick<Operation, 'price' | 'method'>): Price =>
   price ?? (method === 'get' ? 'read' : 'write')
 

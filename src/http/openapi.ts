@@ -156,7 +156,6 @@ function toHeaders(headers: Readonly<Record<string, string>>) {
   return { headers: Object.fromEntries(entries.map(([name, description]) => [name, header(description)])) }
 }
 
-/** Headers of an error. */
 function errorHeaders(status: number, { idempotent }: Operation): Record<string, string> {
   if (status === 429) return { 'Retry-After': 'Seconds.', ...RATE_LIMIT }
   if (status === 409 && idempotent)

@@ -18,7 +18,6 @@ import { RateLimited } from './rate-limit/budgets.ts'
 import { type Charging, chargeOnce, setRateLimitHeaders } from './rate-limit/rate-limits.ts'
 import { isClientGone } from './response-body.ts'
 
-/** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
   invalid_request: 400,
   unauthenticated: 401,

@@ -85,7 +85,6 @@ export function sendBody(
   send(form)
 }
 
-/** Sends JSON in the encoding that the client prefers. */
 export async function sendJson(req: Request, res: Response, body: CompressibleBody): Promise<void> {
   res.vary('Accept-Encoding')
   await sendBody(req, res, body, { type: 'application/json; charset=utf-8', encoding: preferredEncoding(req) })

@@ -74,7 +74,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     return PRICES[methods.get(call.method)?.priceOf?.(call.params ?? {}) ?? calls.priceOf(call)]
   }
 
-  /** A result as JSON. */
   async function resultOf(call: RpcCall, context: CallContext, era: Era): Promise<string | Buffer> {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {

@@ -112,7 +112,6 @@ export function errorReply(id: RpcId | null, { code, message, data, status, head
   return { status, headers, body: [JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })] }
 }
 
-/** The answers of a batch in one body. */
 export function batchReply(answers: readonly McpReply[]): McpReply {
   const pieces = answers.flatMap(({ body = [] }, n) => [n === 0 ? '[' : ',', ...body])
   return { status: 200, headers: {}, body: [...pieces, ']'] }
@@ -132,7 +131,6 @@ export function budgetReply(id: RpcId | null, error: AppError): McpReply {
   return errorReply(id, new RpcError(status, error.message, { status, headers, data }))
 }
 
-/** Sends a reply of the dispatcher. */
 export function sendReply(res: ServerResponse, { status, headers, body }: McpReply): void {
   if (res.destroyed) return
   res.statusCode = status

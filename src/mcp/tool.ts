@@ -9,7 +9,6 @@ export const GALLERY = 'io.modelcontextprotocol/ui'
 /** The page of the gallery (gallery.ts). */
 export const GALLERY_URI = 'ui://frame-library/gallery.html'
 
-/** What tools read from and write to. */
 export interface ToolApp extends Pick<App, 'db' | 'search' | 'films' | 'publicUrl' | 'readImage' | 'ytdlp'> {
   /** Kept: an empty answer costs hardly more than the search. */
   vocabulary(): Promise<readonly TechniqueDocument[]>

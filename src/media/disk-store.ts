@@ -225,7 +225,6 @@ export async function requireRoom(folder: string): Promise<void> {
     throw new StorageFull('disk', new Error(`${freeBytes} bytes are free, ${Math.round(floor)} are kept`))
 }
 
-/** The free and total space of the disk of this folder. */
 async function spaceOf(folder: string): Promise<{ freeBytes: number; totalBytes: number }> {
   const { bsize, blocks, bavail } = await statfs(folder)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }

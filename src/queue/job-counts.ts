@@ -5,7 +5,6 @@ import { NEVER_REACHED } from './work.ts'
 
 type StateCounts = Record<(typeof STATES)[number], number>
 
-/** The jobs in a queue now. */
 export interface JobCounts extends StateCounts {
   queue: QueueName
   paused: boolean
@@ -32,7 +31,6 @@ export async function countJobs(queues: Queues): Promise<JobCounts[]> {
   )
 }
 
-/** Jobs that wait or run. */
 export function remaining({ waiting, prioritized, active, delayed }: JobCounts): number {
   return waiting + prioritized + active + delayed
 }

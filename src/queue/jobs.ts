@@ -11,7 +11,6 @@ interface JobContract {
   schema: z.ZodType
   /** Live work has its own queue, so that it never waits behind a back-fill. */
   queues: { live: string; backfill: string }
-  /** The role of the worker processes that run it. */
   role: Role
   /** Attempts before the job fails for good. A killed worker is a stall, which has its own limit (work.ts). */
   attempts: number

@@ -229,7 +229,6 @@ export type Hit<T> = { readonly document: T } & Match
 
 export type FrameHit = Hit<ShownFrame & Partial<Pick<FrameDocument, 'phash' | 'luma'>>>
 
-/** How a query in words was read. */
 export interface ReadAs {
   /** Each word that counts and what meets it: `text`, `exact text`, or `attribute=value`. */
   words: { word: string; as: string[] }[]

@@ -61,7 +61,6 @@ export interface AppOverrides {
   countsEveryMs?: number
   /** Connects to the documents of apps. */
   wire?: Wire
-  /** Numbers and times of event streams. */
   streams?: EventStreamLimits
   /** Times of connections. */
   connections?: ConnectionLimits

@@ -224,7 +224,6 @@ function element(
   return { xml: `${open}>\n${lines.join('\n').replace(/^/gm, '  ')}\n</${name}>` }
 }
 
-/** A whole document. */
 function xmlDocument(doctype: string, root: Xml): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE ${doctype}>\n${root.xml}\n`
 }

@@ -181,7 +181,6 @@ export function filmLines({ measures, transitions, shares, text, unusual, missin
 
 const ofSeconds = (length: number) => (length > 0 ? ` of ${shortNumber(length)} s` : '')
 
-/** The pace of the thirds of a film. */
 function thirds(pace: readonly number[]): string {
   const third = (n: number) => pace.slice(Math.round((n * pace.length) / 3), Math.round(((n + 1) * pace.length) / 3))
   const aMinute = (part: readonly number[]) => shortNumber((60 * part.reduce((sum, one) => sum + one, 0)) / part.length)

@@ -8,7 +8,6 @@ import { findEnd, readEventsById } from '../events/read.ts'
 import { and, desc, eq, lt, sql } from '../sql/orm.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 
-/** Days for which the delivery log is kept. */
 const KEPT_DAYS = 30
 
 /** One event for one endpoint, as HTTP and the command line show it. */

@@ -13,7 +13,6 @@ export interface Due {
   isTest: boolean
 }
 
-/** An attempt that has ended. */
 export interface Attempt {
   event: { id: string; type: string }
   /** Undefined for an event that the lane read from the log itself. */

@@ -48,7 +48,6 @@ export async function createKey(
   })
 }
 
-/** The scopes that keys of this role may hold. */
 function scopesOf(role: Role): readonly Scope[] {
   return role === 'operator' ? SCOPES : MEMBER_SCOPES
 }
@@ -99,7 +98,6 @@ export async function listDeadKeys(
 
 const deadSince = sql.raw(`now() - interval '${DEAD_KEY_DAYS} days'`)
 
-/** Deletes keys that ended more than DEAD_KEY_DAYS ago. */
 export async function deleteDeadKeys(db: Db): Promise<void> {
   await db.delete(apiKeys).where(sql`${ended} <= ${deadSince}`)
 }

@@ -8,7 +8,6 @@ import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'
 
 /** Lifetime of a session, from the sign-in. */
 export const SESSION_SEC = 30 * 24 * 60 * 60
-/** Lifetime of an e-mailed link. */
 export const LINK_SEC = 15 * 60
 /** Lifetime of a link that an operator creates and hands over. */
 export const OPERATOR_LINK_SEC = 60 * 60

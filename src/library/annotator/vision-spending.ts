@@ -210,7 +210,6 @@ export async function findVisionErrors(db: Db): Promise<VisionErrors> {
   return rows[0]!
 }
 
-/** The size of the database on its disk. */
 export async function databaseBytes(db: Db): Promise<number> {
   const { rows } = await db.execute<{ bytes: string }>(sql`select pg_database_size(current_database()) as bytes`)
   return Number(rows[0]!.bytes)

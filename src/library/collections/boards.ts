@@ -89,7 +89,6 @@ export async function countBoards(db: DbOrTx, accountId: string): Promise<number
   return db.$count(boards, and(eq(boards.accountId, accountId), PRESENT))
 }
 
-/** A board to put frames on. */
 export interface BoardChoice extends Board {
   /** How many of the frames are on it. */
   held: number
@@ -172,7 +171,6 @@ export async function listBoards(
   return { boards: page, next: rows.length > page.length && last ? `${last.createdAt.getTime()}.${last.id}` : null }
 }
 
-/** Pins per page of a board. */
 export const BOARD_PAGE = 120
 /** The cursor of a page: the place of the last pin before it. */
 export const PIN_CURSOR = /^\d{1,9}$/

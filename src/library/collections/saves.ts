@@ -146,7 +146,6 @@ export async function listSaves(
   }
 }
 
-/** Which of the given frames the account has saved. */
 export async function savedAmong(db: DbOrTx, { accountId, frameIds }: FramesOf): Promise<string[]> {
   const { rows } = await db.execute<{ frame_id: string }>(
     sql`select frame_id from saves where account_id = ${accountId} and frame_id = any(${idArray(frameIds)})`,

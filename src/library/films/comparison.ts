@@ -1,7 +1,6 @@
 import type { FilmRow } from './films.ts'
 import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, medianOf, round } from './measures.ts'
 
-/** Where a film stands among others by one measure. */
 export interface Standing {
   /** Other films that have the measure. */
   n: number

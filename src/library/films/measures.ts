@@ -117,7 +117,6 @@ export function paceCurve(shots: readonly FilmShot[], durationSec: number): numb
   })
 }
 
-/** Why a measure of a film is null. */
 export function whyMissing(name: MeasureName, shots: number, picture: FilmPicture | null): string {
   if (name in SOUND && picture?.noSound) return picture.noSound
   if (shots === 0) return 'The shots of this film are not known.'

@@ -12,7 +12,6 @@ import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 export interface ReannotationFilter {
   videoId?: string | undefined
-  /** Only frames of these videos. */
   videoIds?: readonly string[]
   /** Includes frames that the annotator has already described. */
   again?: boolean

@@ -6,7 +6,6 @@ import { appendEvent, appendEvents } from '../../events/append.ts'
 import { eq, isNotNull, sql } from '../../sql/orm.ts'
 import type { TechniqueTerm } from '../../vision/annotator.ts'
 
-/** The current vocabulary. */
 export interface Vocabulary {
   bySlug: ReadonlyMap<string, TechniqueRow>
   /** Aliases and old slugs → current slug. */

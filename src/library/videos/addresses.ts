@@ -5,7 +5,6 @@ import { findKnown, type KnownVideo, type SubmissionDetails, submitUrl, whyUnfet
 
 /* Many addresses at once, as an operator pastes them. */
 
-/** The result of checking one address. */
 export type CheckedAddress = { given: string } & (
   | { outcome: 'new' }
   /** The library has the video already. */

@@ -39,7 +39,6 @@ export async function listVideos(
   return toReports(db, rows, new Date())
 }
 
-/** The number of videos in each status. */
 export async function countByStatus(db: Db): Promise<Partial<Record<VideoStatus, number>>> {
   const rows = await db.select({ status: videos.status, n: count() }).from(videos).groupBy(videos.status)
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
@@ -71,7 +70,8 @@ async function toReports(db: Db, rows: readonly VideoRow[], now: Date): Promise<
   return rows.map((row) => toReport(row, beside.get(row.id)!, now))
 }
 
-function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside, now: Date) {
+/** A video as the one who submitted it sees it. */
+export function toSubmitted(video: VideoRow) {
   return {
     id: video.id,
     title: video.title,
@@ -80,14 +80,20 @@ function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside
     source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     status: video.status,
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage ?? '' },
+    published_at: video.publishedAt?.toISOString() ?? null,
+    added_at: video.addedAt.toISOString(),
+  }
+}
+
+function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside, now: Date) {
+  return {
+    ...toSubmitted(video),
     stages: video.stages.map((stage) => toStageReport(stage, now)),
     attempts: video.attempts,
     backfill: video.backfill,
     frame_count: n,
     reannotating,
     costs,
-    published_at: video.publishedAt?.toISOString() ?? null,
-    added_at: video.addedAt.toISOString(),
     ready_at: video.readyAt?.toISOString() ?? null,
     detector: video.detector,
     annotator: video.annotator,

@@ -210,7 +210,6 @@ function toSummary(board: Board): z.infer<typeof BoardSummary> {
   return { id, name, description: description ?? undefined, item_count: itemCount, shared: sharedAt !== null }
 }
 
-/** The line of a board with what its owner says of it. */
 function ownLine(board: Board): string {
   const about = board.description ? `, about ${quote(board.description, 300)}` : ''
   return `${boardLine(board)}${board.sharedAt ? ', shared' : ''}${about}`

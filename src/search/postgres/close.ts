@@ -18,7 +18,6 @@ const FEWEST = 25
 /** Above it each question would read too many bits. */
 const MOST_SCANNED = 200_000
 
-/** The direction of something in a space. */
 export interface Direction {
   space: string
   vector: Float32Array | Int8Array

@@ -39,7 +39,6 @@ export async function countFacets(db: Executor, filters: FrameFilters, set: Matc
   return { facets, total }
 }
 
-/** Counts of nothing. */
 const noCounts = () => Object.fromEntries(COUNTED.map((facet) => [facet, Object.create(null)])) as FacetCounts
 
 /** Every column has its own index, which is faster to count than the rows. */

@@ -24,7 +24,6 @@ import {
 import { DOCUMENTS, type Executor, FRAMES, inSnapshot, rowsOf, type Snapshot, whereOf } from './tables.ts'
 import { type KnownSenses, sensesIn, type TermStats } from './words.ts'
 
-/** What a search reads from. */
 export interface ReadModel {
   pool: pg.Pool
   common(): Promise<TermStats>
@@ -45,7 +44,6 @@ export async function findFrames(
   })
 }
 
-/** What a page is asked by beside its words. */
 type PageQuery = Omit<WordsQuery, 'question'>
 
 export const askedOf = (
@@ -182,7 +180,6 @@ async function findPartialMatches(
   return found
 }
 
-/** A frame that was found. */
 interface FoundFrame {
   score: number
   /** Whether each frame of its set meets the nth of the concepts found. */

@@ -114,7 +114,6 @@ const ENTRY_KINDS = ['videos', 'brands', 'techniques'] as const
 const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
 const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techniques: [] })
 
-/** The four groups of a search by words. */
 async function searchGroups(
   readModel: ReadModel,
   { question, limit, sourceKey, namesOnly = false }: Read<GroupsQuery>,

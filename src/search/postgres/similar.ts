@@ -110,7 +110,6 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
   return { narrow, wide: [alike(colors, 100), alike(firstColor, 100)] }
 }
 
-/** How many attributes a candidate shares with the frame. */
 function sharedAttributes(me: FrameDocument): SQL {
   const shared = COMPARED.flatMap((attribute) => {
     // A document from before the attribute was added lacks it.

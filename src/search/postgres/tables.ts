@@ -170,7 +170,6 @@ export function inTexts({ exact, words, inRow, forms, joins }: Sense): Query {
   return eitherOf([inRow && !each.includes(undefined) ? `(${each.join(' <-> ')})` : allOf(each), ...joins.map(quoted)])
 }
 
-/** The words as they were typed. */
 export const asTyped = ({ words, exact, inRow }: Sense): Query =>
   exact || inRow ? phraseOf(words) : allOf(words.map(quoted))
 

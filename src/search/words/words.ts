@@ -88,5 +88,4 @@ export const ENGLISH = language.parse(en)
 export const OTHER_LANGUAGES = [de, fr, es, pt, it, nl, pl, ja, zh, ko].map((words) => language.parse(words))
 
 type Lists = 'ignored' | 'requests' | 'without' | 'everything' | 'generic' | 'ground' | 'particles'
-/** The words of one kind in all languages. */
 export const wordsOf = (kind: Lists): string[] => [ENGLISH, ...OTHER_LANGUAGES].flatMap((one) => one[kind])
