@@ -17,8 +17,9 @@ import { median, round } from './support/stats.ts'
 const JUDGE_WIDTH = 640
 const JUDGE_HEIGHT = 360
 
-/** Films of these seeds were never looked at while the picks were tuned; 1 to 12 and 201 to 212 were. */
-const JUDGED_SEEDS = [101, 301].flatMap((first) => Array.from({ length: 12 }, (_, n) => first + n))
+/** Films of these seeds were never looked at while the picks were tuned; 1 to 12, 201 to 212 and 401 to 502 were. */
+const seedsFrom = (first: number, length: number) => Array.from({ length }, (_, n) => first + n)
+const JUDGED_SEEDS = [...seedsFrom(101, 12), ...seedsFrom(301, 12), ...seedsFrom(503, 3)]
 
 /** Compositions of the two launch films, in seconds, by hand: from when all of it stands until it begins to leave. */
 const BY_HAND: Record<string, [from: number, to: number][]> = {

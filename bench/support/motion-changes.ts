@@ -6,6 +6,7 @@ import {
   type Kit,
   kit,
   type Making,
+  SCENES,
   type Scene,
   text,
   type Way,
@@ -61,9 +62,8 @@ function swap(making: Making): Scene {
   return inStates(given, [title], [panels(), panels(), panels()], { takes: given.one([0, 0.3]), stays: true })
 }
 
-/** Words that change over a ground which never rests, or which is a photograph. */
-function tide(making: Making): Scene {
-  const given = kit(making)
+/** A ground which never rests, or which is a photograph. */
+function groundOf(given: Kit, more: string[] = []): Element {
   const blobs = Array.from({ length: 5 }, () => ({
     ink: given.one(INKS),
     r: given.between(120, 220),
@@ -87,14 +87,14 @@ function tide(making: Making): Scene {
       fill-opacity="0.35"/>`
   }).join('')
   const photo = (sec: number) => `<g transform="scale(${(1 + 0.02 * sec).toFixed(4)})">${specks}</g>`
-  const ground: Element = {
-    svg: given.one([moving, moving, photo, specks]),
-    x: 320,
-    y: 180,
-    at: 0,
-    takes: 0,
-    enters: 'none',
-  }
+  const svg = given.one([moving, moving, photo, specks, ...more])
+  return { svg, x: 320, y: 180, at: 0, takes: 0, enters: 'none' }
+}
+
+/** Words that change over such a ground. */
+function tide(making: Making): Scene {
+  const given = kit(making)
+  const ground = groundOf(given)
   const states = Array.from({ length: 3 }, () => {
     const lines = [given.words(2).join(' '), given.words(2).join(' ')]
     return lines
@@ -106,3 +106,23 @@ function tide(making: Making): Scene {
 
 /** What changes in place, and what moves behind words: films of their own. */
 export const CHANGING_SCENES: Readonly<Record<string, (making: Making) => Scene>> = { swap, tide }
+
+/** What is built up over a photograph, a gradient or a ground that moves, which stays until the scene ends. */
+const over =
+  (build: (making: Making) => Scene) =>
+  (making: Making): Scene => {
+    const given = kit(making)
+    const [from, to] = given.inks()
+    const slope = `<linearGradient id="slope" x2="1" y2="1"><stop stop-color="${from}" stop-opacity="0.6"/>
+      <stop offset="1" stop-color="${to}" stop-opacity="0.6"/></linearGradient>
+      <rect x="-320" y="-180" width="640" height="360" fill="url(#slope)"/>`
+    const ground = { ...groundOf(given, [slope, slope]), until: Number.POSITIVE_INFINITY }
+    const scene = build(making)
+    return { ...scene, driftShare: 0, elements: [ground, ...scene.elements] }
+  }
+
+const { words, cards, list, chart, counter, panel } = SCENES
+/** What is built up over such grounds: films of their own. */
+export const GROUNDED_SCENES = Object.fromEntries(
+  Object.entries({ words, cards, list, chart, counter, panel }).map(([kind, build]) => [kind, over(build!)]),
+)

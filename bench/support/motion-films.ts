@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { seededRandom } from '../../test/support/seeded-random.ts'
 import { HEIGHT, WIDTH, writeFilm } from './film-pictures.ts'
-import { CHANGING_SCENES } from './motion-changes.ts'
+import { CHANGING_SCENES, GROUNDED_SCENES } from './motion-changes.ts'
 import { SCENES, type Scene, type Shape, shapesAt } from './motion-scenes.ts'
 
 /** A stretch of a film, in seconds, in which a composition is complete and at rest. */
@@ -25,6 +25,8 @@ export interface MotionFilm {
 const RATES = [24, 25, 30, 50, 60]
 /** Films from this seed on are made of what changes in place or moves behind words. */
 const FIRST_CHANGING = 201
+/** From this one on something is built up over a photograph, a gradient or a ground that moves. */
+const FIRST_GROUNDED = 401
 const GROUNDS = ['#ffffff', '#f6f1e7', '#0d1117', '#1e1b4b', '#eef4ff', '#101010', '#0b3d2e', '#fde7ef']
 
 /**
@@ -57,7 +59,8 @@ async function makeFilm(seed: number, file: string): Promise<MotionFilm> {
   const random = seededRandom(seed * 7919)
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const fps = one(RATES)
-  const kinds = seed < FIRST_CHANGING ? SCENES : { ...CHANGING_SCENES, logo: SCENES.logo! }
+  const changing = seed < FIRST_GROUNDED ? CHANGING_SCENES : GROUNDED_SCENES
+  const kinds = seed < FIRST_CHANGING ? SCENES : { ...changing, logo: SCENES.logo! }
   // Every kind comes, in an order of the seed's; the logo is the end.
   const order = Object.keys(kinds)
     .filter((name) => name !== 'logo')

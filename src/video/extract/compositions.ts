@@ -133,7 +133,9 @@ function addToRest(
     // The first stays, to be compared with. Of the others the oldest goes.
     if (rest.members.length > CHOICE) rest.members.splice(1, 1)
   }
-  if (!finder.rest?.isCalmOnly) Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
+  if (finder.rest.isCalmOnly) return
+  Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
+  if (still.tMs - finder.rest.fromMs >= INSTANT_MS) finder.hasRested = true
 }
 
 function startRest(still: PickCandidate, more: Pick<Rest, 'builtFromMs' | 'isCalmOnly'>): Rest {

@@ -376,3 +376,19 @@ test('a filmed head under captions gives one frame, and words in the middle of a
     ).length,
   ).toBeGreaterThan(2)
 })
+
+test('words that are built up over a photograph, and stand from then on, give their complete state alone', () => {
+  const stills = Array.from({ length: 40 }, (_, n) => {
+    const frame = new Uint8Array(PICTURE_BYTES).fill(128)
+    for (let at = 0; at < PICTURE_WIDTH * PICTURE_HEIGHT; at++)
+      frame[at] = 90 + 40 * Math.sin((at % PICTURE_WIDTH) / 9) + ((at * 7) % 17)
+    const away = Math.max(0, 2 * (16 - n))
+    for (let row = 0; row < Math.min(4, 1 + n / 5); row++)
+      for (let y = 8 + row * 16; y < 16 + row * 16; y++)
+        for (let x = 20; x < 100 + row * 9; x++) frame[y * PICTURE_WIDTH + x + away] = x % 7 < 3 ? 250 : 10
+    return stillOf(n * 125, frame)
+  })
+  const [only, ...others] = timesOf(pick(stills, []))
+  expect(others).toEqual([])
+  expect(only).toBeGreaterThanOrEqual(2000)
+})

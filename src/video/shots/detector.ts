@@ -10,7 +10,7 @@ import { THRESHOLDS } from './thresholds.ts'
 /** Stored with each video. Change it with every change of a threshold or a rule. */
 export const DETECTOR_VERSION = 'shots@5'
 /** Of shots, picks and film together, stored with each video: `frames reextract` finds the videos of other versions. */
-export const EXTRACTION_VERSION = `${DETECTOR_VERSION} picks@5 film@3 loops@1`
+export const EXTRACTION_VERSION = `${DETECTOR_VERSION} picks@6 film@3 loops@1`
 /** The most frames kept, at any frame rate. */
 export const HISTORY_FRAMES = 1024
 /** How much of the past is kept. */
