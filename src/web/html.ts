@@ -105,9 +105,10 @@ export function listPages({ first, next }: { first?: string | false; next: strin
 /** Steps through numbered pages. */
 export function numberedPages(page: number, last: number, at: (page: number) => string): Html | false {
   if (last <= 1) return false
+  const before = Math.min(page - 1, last)
   return html`<nav class="row pager" aria-label="Pages">
-  ${page > 1 && html`<a class="button" rel="prev" href="${at(page - 1)}">← Page ${page - 1}</a>`}
-  <span>Page ${thousands(page)} of ${thousands(last)}</span>
+  ${page > 1 && html`<a class="button" rel="prev" href="${at(before)}">← Page ${before}</a>`}
+  <span>${page <= last && `Page ${thousands(page)} of ${thousands(last)}`}</span>
   ${page < last && html`<a class="button" rel="next" href="${at(page + 1)}">Page ${page + 1} →</a>`}
 </nav>`
 }

@@ -7,7 +7,7 @@ import { BOARD_PAGE, type Board, loadFoundBoard } from '../library/collections/b
 import { type Parameters, readPageParameters } from '../parameters.ts'
 import type { ShownPin } from './collections/board-view.ts'
 import { withFrames } from './collections/collection-pages.ts'
-import { frameCard } from './frame-card.ts'
+import { frameCard, openGraph } from './frame-card.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import { counted, type Html, hidden, html, numberedPages } from './html.ts'
 import { layout, sendPage, type Viewer, WITH_FRAMES } from './layout.ts'
@@ -53,21 +53,10 @@ interface SharedBoard {
   token: string
 }
 
-/** Open Graph (ogp.me) of a shared board. Whoever reads it has the link already. */
+/** Whoever reads it has the link already. */
 function boardCard({ board: { name, itemCount }, pins: [first], token }: SharedBoard, publicUrl: string): Html {
-  return html`<meta property="og:site_name" content="Frame Library">
-<meta property="og:type" content="website">
-<meta property="og:title" content="${name}">
-<meta property="og:url" content="${publicUrl}/shared/${token}">
-<meta property="og:description" content="A board of ${counted(itemCount, 'frame')}.">
-${
-  first &&
-  html`<meta property="og:image" content="${publicUrl}${first.frame.image_path}">
-<meta property="og:image:width" content="${first.frame.width}">
-<meta property="og:image:height" content="${first.frame.height}">
-<meta name="twitter:card" content="summary_large_image">
-`
-}`
+  const description = `A board of ${counted(itemCount, 'frame')}.`
+  return openGraph(publicUrl, { title: name, description, path: `/shared/${token}`, image: first?.frame })
 }
 
 const pageParameters = {

@@ -16,7 +16,7 @@ import { hasMeaning } from '../search/meaning.ts'
 import { ttlCached } from '../turns.ts'
 import { sourceKeyOf } from '../video/source/source.ts'
 import { MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../views/parameters.ts'
-import { toOklab } from '../vocabulary.ts'
+import { ATTRIBUTES, toOklab } from '../vocabulary.ts'
 import { alikeGrid, frameCard } from './frame-card.ts'
 import { capitalized, counted, emptyState, type Html, html, numberedPages, trusted } from './html.ts'
 import type { Viewer } from './layout.ts'
@@ -279,5 +279,9 @@ function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html |
   if (dropped === 'words') return html`<li><a href="${wallUrl(omit(rest, 'q'))}">Without the words</a>: ${count}</li>`
   if (dropped === 'filters')
     return html`<li><a href="${wallUrl(omit(rest, ...FILTER_NAMES))}">Without the filters</a>: ${count}</li>`
-  return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${dropped.replace('_', ' ')}</a>: ${count}</li>`
+  const name = dropped.replace('not_', '')
+  const known = Object.entries(ATTRIBUTES).find(([one]) => one === name)?.[1]
+  const label = known?.label.toLowerCase() ?? name.replace('_', ' ')
+  const what = name === dropped ? label : `“not ${label}”`
+  return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${what}</a>: ${count}</li>`
 }

@@ -35,7 +35,7 @@ test('a wall without frames names only what can be changed', async () => {
   expect(await textOf('?page=99')).toContain('<p>There are fewer pages than that.</p>')
   const ways = links(await textOf('?q=heron&author=Short&tone=dark'))
   expect(ways.get('Without the words')).toBe('/?tone=dark&author=Short')
-  expect(links(await textOf('?author=Unknown&tone=dark')).get('Without author')).toBe('/?tone=dark')
+  expect(links(await textOf('?author=Unknown&tone=dark')).get('Without brand')).toBe('/?tone=dark')
 })
 
 test('what is called as all that was typed is named above the frames, and nothing else', async () => {

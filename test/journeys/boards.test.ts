@@ -241,7 +241,9 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
   test('the choice of a board shows covers, counts and where a frame is; what is saved is the first', async () => {
     const [first] = await order()
     await page.goto(url(boardPath))
-    await page.locator(`#f-${first}`).focus()
+    // The board is behind the frame that is open.
+    await page.locator(`#f-${first}`).click()
+    await page.locator('dialog article').waitFor()
     await page.keyboard.press('b')
     const choices = page.locator('dialog #choices button')
     await choices.first().waitFor()

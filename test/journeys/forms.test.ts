@@ -104,6 +104,10 @@ describe.skipIf(noChromium)(`forms of pages${noChromium ? ` (skipped: ${noChromi
     await page.getByRole('heading', { name: '“Laptop” is ready' }).waitFor()
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('made')
     expect(await page.locator('#made').getByRole('button', { name: 'Copy Key' }).count()).toBe(1)
+    // A link within the page leaves the key where it is.
+    await page.locator('.skip').press('Enter')
+    await page.goBack()
+    expect(await page.locator('#made').count()).toBe(1)
     await page.goBack()
     await page.getByRole('heading', { name: 'Your keys' }).waitFor()
     expect(await page.locator('#made').count()).toBe(0)

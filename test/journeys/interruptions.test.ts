@@ -141,8 +141,14 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     await at(2).hover()
     await page.locator('#wall .tick input').click()
     await expect.poll(() => pickedCards().count()).toBe(1)
+    // A tick takes no letters.
+    await page.keyboard.press('b')
+    await page.getByLabel('New board').waitFor()
+    await page.keyboard.press('Escape')
     await page.locator('#selection').getByRole('button', { name: 'All' }).click()
     expect(await pickedCards().count()).toBe(order.length)
+    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    expect(await focused()).toBe('All')
     await page.keyboard.press('Escape')
     expect(await pickedCards().count()).toBe(0)
     await at(3).focus()
@@ -153,6 +159,32 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     expect(await pickedCards().count()).toBe(0)
     await at(3).click()
     await page.locator('dialog.over').waitFor()
+  })
+
+  test('an open frame stays behind a dialog, offline, and where Escape is pressed twice', async () => {
+    await page.goto(url('/privacy'))
+    await openWall()
+    await card(0).click()
+    const dialog = page.locator('dialog.over')
+    await dialog.getByText(/^\d+ of \d+$/).waitFor()
+    const shown = () => dialog.locator('article').getAttribute('data-id')
+    await page.keyboard.press('b')
+    await page.locator('#choices button:focus').waitFor()
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('Escape')
+    await page.context().setOffline(true)
+    await dialog
+      .getByRole('button', { name: /^(Next|Previous) frame$/, disabled: false })
+      .first()
+      .click()
+    // Screen readers hear it: what is outside of the dialog is inert.
+    await dialog.locator('#live').getByText('You are offline. This page was not updated.').waitFor()
+    expect([await shown(), new URL(page.url()).pathname]).toEqual([frameIds[0], `/frames/${frameIds[0]}`])
+    await page.context().setOffline(false)
+    for (let n = 0; n < 2; n++) await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await card(0).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/')
   })
 
   test('a pin is told at once, and taken back with its reason where it is refused', async () => {

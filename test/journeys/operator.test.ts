@@ -106,6 +106,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByRole('button', { name: 'Show 1 new' }).click()
     await row('one second').waitFor()
     await row('one second').locator('.badge.ready').waitFor()
+    // What is shown then acts in place too.
+    await page.evaluate(() => Object.assign(window, { same: true }))
+    await row('broken').locator('.badge.failed').waitFor()
+    const refreshed = page.waitForRequest((one) => one.url().endsWith('/operator') && one.resourceType() === 'fetch')
+    await row('broken').getByRole('button', { name: 'Retry' }).click()
+    await refreshed
+    expect(await page.evaluate(() => 'same' in window)).toBe(true)
   })
 
   test('the page of a video shows each attempt as it happens', async () => {
@@ -218,9 +225,20 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     // The first row is the subject: 3 is product; Enter accepts what is shown for the rest.
     await page.keyboard.press('3')
     expect(await page.locator('input[name="subject"]:checked').inputValue()).toBe('product')
-    await page.keyboard.press('Enter')
+    // More presses while the answer is on its way, and Enter that is held, judge nothing that was not seen.
+    const sent: string[] = []
+    page.on('request', (request) => void (request.method() === 'POST' && sent.push(new URL(request.url()).pathname)))
+    const slow = Promise.withResolvers<void>()
+    await page.route('**/web/review/**', (route) => slow.promise.then(() => route.continue()))
+    for (const key of ['Enter', 'Enter', 'u']) await page.keyboard.press(key)
+    await page.keyboard.down('Enter')
+    slow.resolve()
     await page.locator('#toast').getByRole('button', { name: 'Undo' }).waitFor()
     await page.getByText(/^2 of \d+: /).waitFor()
+    await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    expect(sent).toEqual([`/web/review/${first!.split('/').at(-1)}`])
+    await page.unroute('**/web/review/**')
     expect(await page.locator('figure a').getAttribute('href')).not.toBe(first)
     const id = first!.split('/').at(-1)!
     const judged = async () => (await service.get(`/api/frames/${id}?provenance=1`)).json.frame
@@ -240,6 +258,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await goto(`/frames/${id}`)
     await page.locator('summary', { hasText: 'More' }).click()
     await page.getByRole('link', { name: 'Correct', exact: true }).click()
+    // The numbers are those of the chips, also once a click has put the focus on one.
+    await page.locator('.value', { has: page.locator('[value="presenter"]') }).click()
+    await page.keyboard.press('3')
+    expect(await page.locator('input[name="subject"]:checked').inputValue()).toBe('product')
     await page.getByLabel('Caption').fill('A hand pours <b>coffee</b>')
     await page.locator('.value', { hasText: 'b-roll' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
@@ -352,9 +374,12 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     const [first, second] = [page.locator('.uploads li').first(), page.locator('.uploads li').nth(1)]
     await first.getByRole('progressbar', { name: 'tears-of-steel.mp4' }).waitFor()
     await second.getByText('waits').waitFor()
+    const mayLeave = () => page.evaluate(() => dispatchEvent(new Event('beforeunload', { cancelable: true })))
+    expect(await mayLeave()).toBe(false)
     await second.getByRole('button', { name: 'Cancel' }).click()
     await first.getByRole('button', { name: 'Cancel' }).click()
     for (const line of [first, second]) await line.getByText('cancelled').waitFor()
+    expect(await mayLeave()).toBe(true)
     await page.unroute('**/web/videos/file')
     expect(browser.faults).toEqual([])
   })

@@ -60,7 +60,17 @@ describe.skipIf(noChromium)(`pictures and places${noChromium ? ` (skipped: ${noC
       await button.press('Enter')
       const alike = page.locator('.over-page:popover-open')
       await alike.locator('.card-link').nth(2).waitFor()
-      if (on) await expectAccessible(page)
+      if (on) {
+        await expectAccessible(page)
+        // The arrows stay among them.
+        await alike.locator('.card-link').first().press('ArrowRight')
+        expect(
+          await alike
+            .locator('.card-link')
+            .nth(1)
+            .evaluate((one) => one === document.activeElement),
+        ).toBe(true)
+      }
       await page.keyboard.press('Escape')
       expect(await alike.count()).toBe(0)
       if (on) {

@@ -1,13 +1,16 @@
 // A board, and what is saved: the order, additions and removals without a new page. Without it the forms do the same.
-import { markSaved, putBack } from './collect.js'
-import { announce, byId, loadPage, on, send, swap, tell, toast } from './core.js'
+import { markSaved, putBack, sendInTurn } from './collect.js'
+import { announce, byId, loadPage, on, swap, tell, toast } from './core.js'
 import { cellOf, heldFrame, pick, pickedFrames } from './select.js'
 
 const board = () => /** @type {HTMLElement} */ (byId('board'))
 
+/** That of the window may be a frame's. */
+const address = location.href
+
 /** Shows the board as it is now. What was selected stays selected. */
 async function show() {
-  const page = await loadPage(location.href)
+  const page = await loadPage(address)
   slide(() => swap(page, 'lead', 'arrange', 'export', 'board'))
   const gone = pickedFrames().filter((id) => !cellOf(id))
   if (gone.length > 0) pick(gone, false)
@@ -15,7 +18,7 @@ async function show() {
 }
 
 // What is done in the choice of a board, or taken back, may be of this one.
-document.addEventListener('pinned', () => void show().catch(tell))
+document.addEventListener('collected', () => void show().catch(tell))
 
 /**
  * Lets the frames slide from where they were.
@@ -68,7 +71,7 @@ async function showDone(told, undo) {
 async function move(frame, place) {
   const { path, total } = board().dataset
   try {
-    const { position } = await send(`${path}/move`, { move: `${frame}:${place}` })
+    const { position } = await sendInTurn(`${path}/move`, { move: `${frame}:${place}` })
     await showDone(`Moved to ${position + 1} of ${total}.`)
   } catch (error) {
     tell(error, () => move(frame, place))
@@ -82,7 +85,7 @@ async function move(frame, place) {
  */
 async function remove(button, fields) {
   try {
-    const { removed, undo } = await send(button.formAction, fields)
+    const { removed, undo } = await sendInTurn(button.formAction, fields)
     await showDone(`${removed.length} ${removed.length === 1 ? 'frame' : 'frames'} removed.`, undo)
   } catch (error) {
     tell(error, () => button.click())
@@ -217,7 +220,7 @@ on('click', '[data-add]', async (_event, button) => {
   const { id } = board().dataset
   const act = `/web/${isOn ? 'un' : ''}${id ? 'pins' : 'saves'}`
   try {
-    const { undo } = await send(act, id ? { board: id, frame } : { frame })
+    const { undo } = await sendInTurn(act, id ? { board: id, frame } : { frame })
     await showDone(isOn ? 'Removed.' : 'Added.', undo)
   } catch (error) {
     button.ariaPressed = String(isOn)

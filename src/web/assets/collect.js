@@ -1,7 +1,7 @@
 // Saving frames and putting them on boards, from a grid and from the page of a frame.
 import { announce, openDialog, post, readAnswer, readPage, send, tell, toast } from './core.js'
 import { tellFault } from './faults.js'
-import { cellOf, clearPicked, describe, frameOf, MOST, pick, pickedFrames } from './select.js'
+import { cellOf, cellsOf, clearPicked, describe, frameOf, MOST, pick, pickedFrames } from './select.js'
 
 const viewer = document.body.dataset.viewer
 
@@ -29,10 +29,11 @@ export function mark(id, on) {
 
 /** @param {string} id @param {boolean} on */
 function show(id, on) {
-  const cell = cellOf(id)
-  cell?.toggleAttribute('data-saved', on)
-  const button = cell?.querySelector('#card-tools button')
-  if (button) button.textContent = on ? 'Saved' : 'Save'
+  for (const cell of cellsOf(id)) {
+    cell.toggleAttribute('data-saved', on)
+    const button = cell.querySelector('#card-tools button')
+    if (button) button.textContent = on ? 'Saved' : 'Save'
+  }
   for (const large of document.querySelectorAll(`.frame[data-id="${CSS.escape(id)}"] form.save button`)) {
     large.setAttribute('aria-pressed', String(on))
     large.textContent = on ? 'Saved' : 'Save'
@@ -47,8 +48,17 @@ function signIn() {
   })
 }
 
-/** Settles with the last change. Each change waits for it, so none overtakes another. @type {Promise<unknown>} */
+/** Settles with the last change. @type {Promise<unknown>} */
 let turn = Promise.resolve()
+/**
+ * Each change waits for the one before, so none overtakes another.
+ * @type {typeof send}
+ */
+export function sendInTurn(url, fields) {
+  const sent = turn.then(() => send(url, fields))
+  turn = sent.catch(() => undefined)
+  return sent
+}
 
 /** @param {readonly string[]} frame @param {boolean} [on] */
 export async function save(frame, on = true) {
@@ -58,10 +68,9 @@ export async function save(frame, on = true) {
   for (const id of frame) show(id, on)
   // Undo of the earlier change no longer applies.
   document.getElementById('toast')?.remove()
-  const sent = turn.then(() => send(on ? '/web/saves' : '/web/unsaves', { frame }))
-  turn = sent.catch(() => undefined)
   try {
-    const { saved, undo } = await sent
+    const { saved, undo } = await sendInTurn(on ? '/web/saves' : '/web/unsaves', { frame })
+    document.dispatchEvent(new Event('collected'))
     for (const id of frame) mark(id, on)
     // Frames that were saved before stay.
     if (on) toast(`${what} saved.`, saved.length > 0 ? { undo: () => save(saved, false), link: SAVES } : {})
@@ -73,13 +82,13 @@ export async function save(frame, on = true) {
 }
 const SAVES = { href: '/saves', label: 'All saves' }
 
-/** Takes a removal back: saves and pins come to where they were. @param {import('./core.js').Undo} undo */
+/** Takes back what was done: saves and pins come to where they were. @param {import('./core.js').Undo} undo */
 export async function putBack(undo) {
   try {
-    const { back } = await send(undo.action, undo.fields)
+    const { back } = await sendInTurn(undo.action, undo.fields)
     if (undo.action.startsWith('/web/unsaves')) for (const id of back) mark(id, true)
-    document.dispatchEvent(new Event('pinned'))
-    announce(`${back.length} put back.`)
+    document.dispatchEvent(new Event('collected'))
+    announce('Undone.')
   } catch (error) {
     tell(error, () => putBack(undo))
   }
@@ -143,28 +152,17 @@ export async function pin(frame) {
     const told = isOn ? `On “${name}”.` : `No longer on “${name}”.`
     toast(told)
     try {
-      const { board, pinned = [], undo } = await send(action, fields)
-      document.dispatchEvent(new Event('pinned'))
+      const { board, pinned = [], undo } = await sendInTurn(action, fields)
+      document.dispatchEvent(new Event('collected'))
       /** @type {import('./messages.js').Ways} */
       const ways = isOn ? { link: { href: `/boards/${board}`, label: 'To the board' } } : {}
       if (undo) ways.undo = () => putBack(undo)
-      else if (pinned.length > 0) ways.undo = () => takeOff(board, pinned, name)
+      else if (pinned.length > 0) ways.undo = () => putBack({ action: '/web/unpins', fields: { board, frame: pinned } })
       toast(told, ways)
     } catch (error) {
       if (were.length > 0) pick(were)
       tell(error, () => choose(action, fields, name))
     }
-  }
-}
-
-/** Takes pins back. @param {string} board @param {string[]} frame @param {string} name of the board */
-async function takeOff(board, frame, name) {
-  try {
-    await send('/web/unpins', { board, frame })
-    document.dispatchEvent(new Event('pinned'))
-    announce(`No longer on “${name}”.`)
-  } catch (error) {
-    tell(error, () => takeOff(board, frame, name))
   }
 }
 

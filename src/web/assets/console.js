@@ -1,7 +1,6 @@
 // The operator's list of videos: rows change in place, the order never does, and a selection acts without a new page.
-import { announce, byId, loadPage, on, send, swap, tell, toast } from './core.js'
+import { announce, byId, loadPage, lookAgain, on, send, swap, tell, toast } from './core.js'
 
-const form = /** @type {HTMLFormElement} */ (byId('videos'))
 const boxes = () => [.../** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="video"]'))]
 
 /** Says what the buttons would act on. */
@@ -24,8 +23,8 @@ count()
 
 // What needs no question is done here; a deletion and a re-annotation ask first, on a page of their own.
 document.addEventListener('submit', async (event) => {
-  const button = event.submitter
-  if (event.target !== form || !(button instanceof HTMLButtonElement)) return
+  const { submitter: button, target: form } = event
+  if (!(form instanceof HTMLFormElement) || form.id !== 'videos' || !(button instanceof HTMLButtonElement)) return
   const act = button.name === 'act' ? button.value : button.value.split(':')[0]
   if (act !== 'retry' && act !== 'cancel') return
   event.preventDefault()
@@ -33,7 +32,7 @@ document.addEventListener('submit', async (event) => {
     const { done, refused } = await send(form.action, new FormData(form, button))
     const what = act === 'retry' ? 'queued again' : 'cancelled'
     toast(`${done} ${what}.${refused.map((/** @type {{ reason: string }} */ one) => ` ${one.reason}`).join('')}`)
-    await refresh()
+    void refresh().catch(tell)
   } catch (error) {
     tell(error, () => button.click())
   }
@@ -68,7 +67,7 @@ async function showNew() {
   byId('videos')?.querySelector('input')?.focus({ preventScroll: true })
   announce('New videos are shown.')
 }
-byId('new')?.addEventListener('click', showNew)
+on('click', '#new', (_event, button) => void showNew().catch((error) => tell(error, () => button.click())))
 
 /** @param {number} n */
 function tellNew(n) {
@@ -83,9 +82,7 @@ const rowsOf = (place) => /** @type {HTMLElement[]} */ ([...place.querySelectorA
 
 /** Reads the page once more. Rows change in place. */
 async function refresh() {
-  const page = await loadPage(location.href).catch(() => undefined)
-  // Without a session it is another page.
-  if (!page?.getElementById('videos')) return
+  const page = await loadPage(location.href)
   const next = rowsOf(page)
   for (const row of rowsOf(document)) {
     const fresh = page.getElementById(row.id)
@@ -101,12 +98,6 @@ async function refresh() {
   swap(page, 'counts', 'stages')
 }
 // What was added here is told at once.
-document.addEventListener('queued', refresh)
+document.addEventListener('queued', () => void refresh().catch(tell))
 
-/** What is under way looks again while a person can see it. */
-const LOOK_AGAIN_MS = 3_000
-async function look() {
-  if (!document.hidden && document.querySelector('[data-under-way]')) await refresh()
-  setTimeout(look, LOOK_AGAIN_MS)
-}
-setTimeout(look, LOOK_AGAIN_MS)
+lookAgain(3_000, async () => document.querySelector('[data-under-way]') && refresh())

@@ -48,12 +48,14 @@ export async function loadPage(url, { signal } = {}) {
 export async function readPage(response) {
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
   if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'That did not work.')
+  const isSignIn = response.redirected && new URL(response.url).pathname === '/sign-in'
+  if (isSignIn) throw Object.assign(new Error('This page was not updated.'), { needsSignIn: true })
   return page
 }
 
 /**
  * Puts the elements of a loaded page in the place of those with the same ids. The focus stays where it was: on the
- * element with the same id or the same address.
+ * element with the same id or the same address, else on what stands at its place in a list, else on the page.
  * @param {Document} page
  * @param {...string} ids
  */
@@ -65,10 +67,12 @@ export function swap(page, ...ids) {
     const place = byId(id)
     if (!place || !next) continue
     const held = place.contains(focused)
+    const at = held ? [...place.querySelectorAll('li')].findIndex((item) => item.contains(focused)) : -1
     place.replaceWith(next)
     if (!held || !focused) continue
     const again = focused.id ? byId(focused.id) : href && next.querySelector(`[href="${CSS.escape(href)}"]`)
-    if (again instanceof HTMLElement) again.focus({ preventScroll: true })
+    const beside = next.querySelectorAll('li')[at]?.querySelector('a, button')
+    for (const one of [byId('main'), beside, again]) if (one instanceof HTMLElement) one.focus({ preventScroll: true })
   }
 }
 
@@ -161,7 +165,9 @@ export async function readAnswer(response) {
   if (response.ok) return answer
   const { message = 'That did not work. Try again.', details } = answer
   const { status } = response
-  throw Object.assign(new Error(message), { needsSignIn: status === 401, status, field: details?.[0]?.path })
+  const needsSignIn = status === 401
+  const told = needsSignIn ? 'Not saved.' : message
+  throw Object.assign(new Error(told), { needsSignIn, status, field: details?.[0]?.path })
 }
 
 /**
@@ -182,8 +188,26 @@ export async function ask(url, options) {
 }
 
 /**
- * Keys of a page, each a single key with what it does. None works while a person types, and `?` lists them all.
- * They can be switched off there (WCAG 2.1.4).
+ * Looks again while a person can see the page. What stands in the way is told once, until it is over.
+ * @param {number} ms
+ * @param {() => Promise<unknown>} look
+ */
+export function lookAgain(ms, look, isTold = false) {
+  setTimeout(async () => {
+    const failure = document.hidden
+      ? undefined
+      : await look().then(
+          () => undefined,
+          (error) => error,
+        )
+    if (failure && !isTold) tell(failure)
+    lookAgain(ms, look, failure !== undefined)
+  }, ms)
+}
+
+/**
+ * Keys of a page, each a single key with what it does. None works while a person types, or behind a small dialog, and
+ * `?` lists them all. They can be switched off there (WCAG 2.1.4). A key that is held acts again only if it moves.
  * @param {Record<string, { does: string, act: (event: KeyboardEvent) => void }>} map
  */
 export function keys(map) {
@@ -192,15 +216,21 @@ export function keys(map) {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     const key = Object.hasOwn(known, event.key) ? known[event.key] : undefined
-    if (!key || (event.key.length === 1 && event.key !== '?' && !lettersOn())) return
+    const isMove = event.key.length > 1
+    if (!key || (!isMove && (event.repeat || (event.key !== '?' && !lettersOn())))) return
+    // Arrows go from radio to radio.
+    if ((isMove && event.target instanceof HTMLInputElement) || isUnderDialog()) return
     key.act(event)
   })
 }
 
 /** @param {EventTarget | null} target */
 export function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches('input, textarea, select'))
+  if (!(target instanceof HTMLElement) || target.matches('[type="checkbox"], [type="radio"]')) return false
+  return target.isContentEditable || target.matches('input, textarea, select')
 }
+/** What a page does by keys waits. */
+export const isUnderDialog = () => document.querySelector('dialog.small[open]') !== null
 
 const LETTERS = 'letter-keys'
 const lettersOn = () => localStorage.getItem(LETTERS) !== 'off'
@@ -208,27 +238,14 @@ const lettersOn = () => localStorage.getItem(LETTERS) !== 'off'
 /** @param {Record<string, { does: string }>} known */
 function showKeys(known) {
   const dialog = openDialog('Keys')
-  const list = document.createElement('dl')
-  list.className = 'key-list'
-  for (const [key, { does }] of Object.entries(known)) {
-    const row = document.createElement('div')
-    const name = document.createElement('dt')
-    const cap = document.createElement('kbd')
-    cap.textContent = ARROWS[key] ?? key
-    name.append(cap)
-    const what = document.createElement('dd')
-    what.textContent = does
-    row.append(name, what)
-    list.append(row)
-  }
-  const label = document.createElement('label')
-  label.className = 'box'
-  const box = document.createElement('input')
-  box.type = 'checkbox'
+  const told = Object.entries(known).filter(([, { does }]) => does)
+  const rows = told.map(([key, { does }]) => `<div><dt><kbd>${ARROWS[key] ?? key}</kbd></dt><dd>${does}</dd></div>`)
+  const parts = `<dl class="key-list">${rows.join('')}</dl>
+<label class="box"><input type="checkbox"> Single letters are keys</label>`
+  dialog.insertAdjacentHTML('beforeend', parts)
+  const box = /** @type {HTMLInputElement} */ (dialog.querySelector('input'))
   box.checked = lettersOn()
   box.addEventListener('change', () => localStorage.setItem(LETTERS, box.checked ? 'on' : 'off'))
-  label.append(box, ' Single letters are keys')
-  dialog.append(list, label)
 }
 /** @type {Record<string, string>} */
 const ARROWS = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓' }
@@ -236,23 +253,15 @@ const ARROWS = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown:
 /**
  * A modal dialog with a heading and a close button. It leaves the page when it closes. The browser returns the focus.
  * @param {string} title
- * @param {string} [className]
  */
-export function openDialog(title, className = 'small') {
+export function openDialog(title) {
   const dialog = document.createElement('dialog')
-  dialog.className = className
-  const heading = document.createElement('h2')
-  heading.id = 'dialog-title'
-  heading.textContent = title
-  dialog.setAttribute('aria-labelledby', heading.id)
-  const close = document.createElement('button')
-  close.type = 'button'
-  close.className = 'close'
-  close.setAttribute('aria-label', 'Close')
-  close.textContent = '×'
-  close.addEventListener('click', () => dialog.close())
-  dialog.append(heading, close)
-  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close())
+  dialog.className = 'small'
+  dialog.setAttribute('aria-labelledby', 'dialog-title')
+  dialog.setAttribute('closedby', 'any')
+  dialog.innerHTML = `<h2 id="dialog-title"></h2><button type="button" class="close" aria-label="Close">×</button>`
+  dialog.querySelector('h2')?.append(title)
+  dialog.querySelector('button')?.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()

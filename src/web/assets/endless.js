@@ -102,6 +102,8 @@ async function load(by, mine) {
   const page = await loadPage(addressOf(address, n))
   const fresh = page.querySelector('#wall > .sheet')
   if (mine !== round || !(fresh instanceof HTMLElement)) return false
+  // What came into the library meanwhile has moved frames from page to page.
+  for (const card of cellsOf(fresh)) if (byId(card.id)) card.parentElement?.remove()
   const at = findAnchor()
   if (by < 0) wall.prepend(fresh)
   else wall.append(fresh)
@@ -116,7 +118,8 @@ export const more = () => extend(1)
 /** Notes where the wall stands: in the address, and to the pixel in the state of this entry. */
 export function note() {
   clearTimeout(timer)
-  if (history.state?.frame) return
+  // The wall that comes is not there yet: nothing of the one before it is of this entry.
+  if (history.state?.frame || byId('wall')?.ariaBusy === 'true') return
   keepAnchor()
   const sheet = inView()
   if (sheet) address = addressOf(address, pageOf(sheet))

@@ -1,6 +1,6 @@
 // What is wrong with a field is told beside it, in the page's own way: browsers' bubbles leave at once.
 
-/** @param {HTMLFormElement | null} form */
+/** @param {ParentNode | null} form */
 export function clearFaults(form) {
   form?.querySelector('.told')?.remove()
   for (const field of form?.querySelectorAll('[aria-invalid]') ?? []) {
@@ -19,7 +19,8 @@ export function clearFaults(form) {
  * @returns {HTMLElement} what is told
  */
 export function tellFault(form, field, text) {
-  clearFaults(form)
+  // One at a time, also where there are several forms.
+  clearFaults(document)
   const told = document.createElement('p')
   told.className = 'error told'
   told.id = 'told'

@@ -13,8 +13,10 @@ line?.append(mark)
 
 /** @param {number} second */
 function show(second) {
-  const whole = Math.floor(second)
-  mark.textContent = `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
+  mark.textContent = new Date(second * 1000)
+    .toISOString()
+    .slice(11, 19)
+    .replace(/^(00:0?|0)/, '')
   mark.style.insetInlineStart = `${(100 * second) / length}%`
   mark.hidden = false
 }

@@ -39,11 +39,15 @@ async function sendHere(form, action, submitter) {
     else if (response.redirected) location.assign(response.url)
     else await show(response)
   } catch (error) {
-    refuse(form, submitter, /** @type {import('./messages.js').Failure} */ (error))
-  } finally {
     form.ariaBusy = null
+    refuse(form, submitter, /** @type {import('./messages.js').Failure} */ (error))
   }
 }
+
+// A page that Back brings as it was left.
+addEventListener('pageshow', () => {
+  for (const form of document.forms) form.ariaBusy = null
+})
 
 /**
  * @param {HTMLFormElement} form
@@ -68,9 +72,12 @@ async function show(response) {
     document.querySelector(part)?.replaceWith(page.querySelector(part) ?? document.createElement('main'))
   document.title = page.title
   if (!isFault) {
-    // Back leads to the page that asked.
-    history.pushState(null, '', location.href)
-    addEventListener('popstate', () => location.reload(), { once: true })
+    // Back leads to the page that asked. A link within this one leads nowhere: a key is shown once.
+    const [{ title: shown }, { hash }] = [page, location]
+    history.pushState({ shown }, '', location.href)
+    addEventListener('popstate', ({ state }) => {
+      if (state?.shown !== shown && location.hash === hash) location.reload()
+    })
   }
   // At once: nothing moves under a pointer while scripts are loaded.
   scrollTo(0, 0)

@@ -1,11 +1,11 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the frame's page itself, from where Back leads to the page below.
-import { mark, openCardTools, pin, save, toggleSave } from './collect.js'
+import { mark, markSaved, openCardTools, pin, save, toggleSave } from './collect.js'
 import { announce, byId, isForAnotherTab, loadPage, on, tell, toast } from './core.js'
 import { openLoops } from './loops.js'
 import { frameOf, openSelecting, pickedFrames, togglePick } from './select.js'
 
-/** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
+/** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<unknown>} */
 let loadMore = async () => false
 /** The place of a frame among all that were found, where the page holds a part. @type {(link: Element) => number?} */
 let placeOf = () => null
@@ -34,7 +34,8 @@ async function show(href, enter, from) {
   loading = new AbortController()
   const { signal } = loading
   shownId = idOf(href)
-  enter()
+  const isTurn = dialog !== undefined
+  if (!isTurn) enter()
   const known = from?.querySelector('img')
   if (!dialog && known) await grow(known, signal)
   if (signal.aborted) return
@@ -43,8 +44,8 @@ async function show(href, enter, from) {
   try {
     const page = await loadPage(href, { signal })
     const article = page.getElementById('frame')
-    // The sign-in, which the browser shows better.
     if (!article) return location.reload()
+    if (isTurn) enter()
     document.title = page.title
     const picture = article.querySelector('.picture img')
     // The small picture is there already; the large one comes over it.
@@ -64,8 +65,12 @@ async function show(href, enter, from) {
     showPlace()
   } catch (error) {
     if (signal.aborted) return
-    leave()
-    tell(error, () => from?.click())
+    // A turn that failed stays on the frame.
+    const stays = target.querySelector('.frame')?.getAttribute('data-id')
+    if (stays) shownId = stays
+    else leave()
+    target.removeAttribute('aria-busy')
+    tell(error, from && (() => show(href, enter, from)))
   }
 }
 
@@ -93,6 +98,7 @@ function open() {
   const made = document.createElement('dialog')
   made.className = 'over'
   made.setAttribute('aria-labelledby', 'frame-heading')
+  made.setAttribute('closedby', 'any')
   made.innerHTML = `<div class="over-bar"><span></span>
 <button type="button" data-leave aria-label="Close" title="Close (Esc)">×</button></div><div class="over-body"></div>
 <button type="button" data-step="-1" aria-label="Previous frame" title="Previous frame">←</button>
@@ -102,7 +108,6 @@ function open() {
     event.preventDefault()
     leave()
   })
-  made.addEventListener('click', (event) => event.target === made && leave())
   swipes(made)
   document.body.append(made)
   made.showModal()
@@ -117,7 +122,8 @@ function swipes(target) {
   let from
   target.addEventListener('touchstart', ({ touches, target: on }) => {
     const picture = on instanceof Element && on.closest('.picture')
-    from = picture && touches.length === 1 ? touches[0] : undefined
+    // In a picture that is magnified a finger moves the picture.
+    from = picture && touches.length === 1 && (visualViewport?.scale ?? 1) < 1.1 ? touches[0] : undefined
   })
   target.addEventListener('touchend', ({ changedTouches: [to] }) => {
     if (!from || !to) return
@@ -134,6 +140,7 @@ function fill(target, content) {
   const note = document.querySelector(`#f-${CSS.escape(shownId ?? '')} .note`)
   if (note) target.querySelector('.picture')?.after(note.cloneNode(true))
   noteSaved(target)
+  if (content.querySelector('.card-link')) void markSaved(content)
 }
 
 /** What the article says of the person's save. @param {ParentNode} part */
@@ -146,9 +153,13 @@ function noteSaved(part) {
 /** Out of all frames that were opened one from another, back to the page. */
 function leave() {
   const depth = depthHere()
-  if (depth > 0) history.go(-depth)
-  else close()
+  if (depth === 0) return close()
+  loading?.abort()
+  // A second press before the first is done would lead on, out of the page.
+  if (!isLeaving) history.go(-depth)
+  isLeaving = true
 }
+let isLeaving = false
 
 function close() {
   loading?.abort()
@@ -178,7 +189,7 @@ const listed = () => [...document.querySelectorAll('main .card-link')].filter((o
 export async function step(by) {
   const links = listed()
   const at = links.findIndex((link) => idOf(link.href) === shownId)
-  // A frame that was found by likeness is in no list: its neighbours are those in time.
+  // A frame that was found by likeness or compared is in no list: its neighbours are those in time.
   if (at < 0) {
     const link = beside(by)
     return link ? link.click() : tellEnd(by)
@@ -204,7 +215,7 @@ function showPlace() {
   const { total = links.length, first = 0 } = list instanceof HTMLElement ? list.dataset : {}
   const n = links[at] && (placeOf(links[at]) ?? Number(first) + at + 1)
   const counted = (/** @type {number} */ one) => one.toLocaleString('en')
-  if (place) place.textContent = n === undefined ? 'Found by likeness' : `${counted(n)} of ${counted(Number(total))}`
+  if (place) place.textContent = n === undefined ? '' : `${counted(n)} of ${counted(Number(total))}`
   for (const button of turns) {
     const by = Number(button.dataset.step)
     const isEnd = by > 0 ? n === Number(total) : at === 0
@@ -215,7 +226,7 @@ function showPlace() {
 /**
  * The frames of a page open over it, and are saved, put on boards and selected on it.
  * @param {object} [options]
- * @param {() => Promise<boolean>} [options.more]
+ * @param {() => Promise<unknown>} [options.more]
  * @param {typeof placeOf} [options.place]
  */
 export function openFrames({ more = loadMore, place = placeOf } = {}) {
@@ -233,6 +244,7 @@ export function openFrames({ more = loadMore, place = placeOf } = {}) {
 
   // Browsers leave this document in its place also for the entries of the one that was there before a reload.
   addEventListener('popstate', ({ state }) => {
+    isLeaving = false
     if (state?.frame && state.behind === behind) void show(location.href, () => undefined)
     else if (location.pathname === behind) close()
     else location.reload()

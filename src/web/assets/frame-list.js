@@ -1,16 +1,29 @@
 // A page with frames that is not the wall: of a video, a brand, a technique, a board, or of one frame.
 import { markSaved } from './collect.js'
-import { keys, loadPage } from './core.js'
+import { byId, keys, loadPage, tell } from './core.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 
+/** @type {Promise<unknown> | undefined} */
+let coming
 /** Puts the frames of the next page below those of this one. Says whether there were any. */
-async function more() {
+function more() {
+  coming ??= load()
+    .catch(tell)
+    .finally(() => {
+      coming = undefined
+    })
+  return coming
+}
+
+async function load() {
   const pager = document.querySelector('main .pager')
   const next = pager?.querySelector('a[rel="next"]')
   if (!(next instanceof HTMLAnchorElement)) return false
   const page = await loadPage(next.href)
   const list = document.querySelector('main .sheet')
-  list?.append(...page.querySelectorAll('main .sheet > li'))
+  // What came into the library meanwhile has moved frames from page to page.
+  const fresh = [...page.querySelectorAll('main .sheet > li')]
+  list?.append(...fresh.filter((cell) => !byId(String(cell.querySelector('.card-link')?.id))))
   pager?.replaceWith(page.querySelector('main .pager') ?? '')
   if (list) void markSaved(list)
   return true

@@ -2,7 +2,8 @@
 
 /** Says a sentence to screen readers, once. @param {string} text */
 export function announce(text) {
-  const region = document.getElementById('live') ?? addLiveRegion()
+  const region = document.getElementById('live') ?? makeLiveRegion()
+  if (region.parentElement !== foot()) foot().append(region)
   region.textContent = ''
   // Its own turn: a region whose text did not change says nothing.
   setTimeout(() => {
@@ -10,12 +11,14 @@ export function announce(text) {
   }, 50)
 }
 
-function addLiveRegion() {
+/** Within an open dialog, because everything outside of it is inert. */
+const foot = () => [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body
+
+function makeLiveRegion() {
   const region = document.createElement('div')
   region.id = 'live'
   region.className = 'visually-hidden'
   region.setAttribute('aria-live', 'polite')
-  document.body.append(region)
   return region
 }
 
@@ -66,9 +69,7 @@ export function toast(text, ways = {}) {
   box.id = 'toast'
   box.append(text)
   addWays(box, ways)
-  // Within an open dialog, because everything outside of it is inert.
-  const dialogs = document.querySelectorAll('dialog[open]')
-  ;(dialogs[dialogs.length - 1] ?? document.body).append(box)
+  foot().append(box)
   const way = box.querySelector('button')?.textContent
   announce(way ? `${text} ${way} is at the end of the page.` : text)
   clearTimeout(toastTimer)
@@ -93,7 +94,7 @@ export function inWords({ message, offline, needsSignIn }, retry) {
   if (!needsSignIn) return { text: message, ways: again }
   // Beside this page, because what was typed stays here.
   const link = { href: '/sign-in', label: 'Sign in', beside: true }
-  return { text: 'You are no longer signed in. Not saved.', ways: { ...again, link } }
+  return { text: `You are no longer signed in. ${message}`, ways: { ...again, link } }
 }
 
 /**

@@ -1,5 +1,5 @@
 // The review queue by keyboard: numbers choose, Enter accepts, u takes back. The next frame waits already.
-import { announce, byId, keys, loadPage, on, send, swap, tell } from './core.js'
+import { announce, byId, isUnderDialog, keys, loadPage, on, send, swap, tell } from './core.js'
 import { tellDone } from './forms.js'
 
 const review = () => byId('review')
@@ -38,7 +38,11 @@ async function show(url) {
   const told = review()?.querySelector('figcaption')?.textContent
   announce(told ? `Next frame: ${told}` : 'Nothing more waits for a look.')
 }
-addEventListener('popstate', () => location.reload())
+// A link within the page changes nothing of it.
+addEventListener('popstate', () => location.hash || location.reload())
+
+/** One judgement at a time: a press while the answer is on its way would be of the frame that follows. */
+let isSending = false
 
 document.addEventListener('submit', async (event) => {
   const sent = event.target
@@ -46,19 +50,23 @@ document.addEventListener('submit', async (event) => {
   // The form of one frame ends on its own page.
   if (sent.action.includes('/web/frames/')) return
   event.preventDefault()
+  if (isSending) return
+  isSending = true
   try {
     const { to } = await send(sent.action, new FormData(sent))
     await show(to)
   } catch (error) {
     tell(error, () => sent.requestSubmit(event.submitter))
+  } finally {
+    isSending = false
   }
 })
 
 /** @param {number} n from 0 */
 function choose(n) {
   const row = open()[current]
-  const radio = row?.querySelectorAll('input')[n]
-  if (!row || !radio) return
+  const radio = row?.querySelectorAll('input[type="radio"]')[n]
+  if (!row || !(radio instanceof HTMLInputElement)) return
   radio.checked = true
   const name = row.querySelector('legend')?.firstChild?.textContent?.trim()
   announce(`${name}: ${radio.nextElementSibling?.lastChild?.textContent?.trim()}`)
@@ -100,11 +108,12 @@ function step(event, by) {
 
 // Enter accepts from anywhere, except where it already means something.
 document.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.defaultPrevented || event.ctrlKey || event.metaKey) return
+  if (event.key !== 'Enter' || event.defaultPrevented || event.ctrlKey || event.metaKey || isUnderDialog()) return
   const target = /** @type {HTMLElement} */ (event.target)
   if (target.closest('a, button, select, textarea, summary')) return
   event.preventDefault()
-  form()?.requestSubmit()
+  // Held, it would accept frames that nobody has seen.
+  if (!event.repeat) form()?.requestSubmit()
 })
 mark()
 preload()

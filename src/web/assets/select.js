@@ -16,19 +16,22 @@ let acts = () => []
 export const frameOf = (card) => card.id.slice(2)
 /** @param {string} id */
 export const cellOf = (id) => document.getElementById(`f-${id}`)?.closest('li')
+/** On the page, and once more beside a frame that is open over it. @param {string} id */
+export const cellsOf = (id) => [...document.querySelectorAll(`li:has(> #f-${CSS.escape(id)})`)]
 export const pickedFrames = () => [...picked]
 /** Those that are seen: what shows the same as one of them has its own box. */
 const all = () => [...document.querySelectorAll(CARDS)].filter((card) => card.checkVisibility()).map(frameOf)
 
 /** What a card is to this person, in words and by its tick. @param {string} id */
 export function describe(id) {
-  const cell = cellOf(id)
   const isPicked = picked.has(id)
-  cell?.toggleAttribute('data-picked', isPicked)
-  const tick = cell?.querySelector('.tick input')
-  if (tick instanceof HTMLInputElement) tick.checked = isPicked
-  const states = [isPicked && 'Selected', cell?.hasAttribute('data-saved') && 'Saved']
-  cell?.querySelector('.card-link')?.setAttribute('aria-description', states.filter(Boolean).join(', '))
+  for (const cell of cellsOf(id)) {
+    cell.toggleAttribute('data-picked', isPicked)
+    const tick = cell.querySelector('.tick input')
+    if (tick instanceof HTMLInputElement) tick.checked = isPicked
+    const states = [isPicked && 'Selected', cell.hasAttribute('data-saved') && 'Saved']
+    cell.querySelector('.card-link')?.setAttribute('aria-description', states.filter(Boolean).join(', '))
+  }
 }
 
 /** Selects frames, or no longer. @param {readonly string[]} ids @param {boolean} [on] */
@@ -64,8 +67,14 @@ export function clearPicked() {
 }
 
 function showBar() {
-  document.getElementById('selection')?.remove()
-  if (picked.size === 0) return
+  const old = document.getElementById('selection')
+  if (old?.firstChild && picked.size > 0) old.firstChild.textContent = `${picked.size} selected`
+  else if (old) {
+    const back = old.contains(document.activeElement) && document.querySelector(`${CARDS}:not([tabindex="-1"])`)
+    old.remove()
+    if (back instanceof HTMLElement) back.focus({ preventScroll: true })
+  }
+  if (old || picked.size === 0) return
   const bar = document.createElement('div')
   bar.id = 'selection'
   bar.className = 'row'
@@ -130,6 +139,7 @@ export function openSelecting(found) {
     if (held !== undefined) event.preventDefault()
   })
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) clearPicked()
+    const isOpen = document.querySelector('dialog[open], :popover-open')
+    if (event.key === 'Escape' && !event.defaultPrevented && !isOpen) clearPicked()
   })
 }

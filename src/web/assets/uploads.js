@@ -24,6 +24,11 @@ on('drop', '.dropzone', (/** @type {DragEvent} */ event, drop) => {
   addFiles(event.dataTransfer?.files)
 })
 
+// What is left on its way is lost.
+addEventListener('beforeunload', (event) => {
+  if (list.querySelector('progress')) event.preventDefault()
+})
+
 /** One file after the other: each already uses the line's width. */
 let turn = Promise.resolve()
 
@@ -59,22 +64,12 @@ function addInTurn(file, fields, item) {
  * @param {string} filename
  */
 function show(item, filename) {
-  const name = document.createElement('span')
+  item.innerHTML = `<span></span><progress max="1" value="0"></progress><span class="hint">waits</span>`
+  const [name, bar, state] = /** @type {[HTMLElement, HTMLProgressElement, HTMLElement]} */ ([...item.children])
   name.textContent = filename
-  const bar = document.createElement('progress')
-  bar.max = 1
-  bar.value = 0
-  bar.setAttribute('aria-label', filename)
-  const state = document.createElement('span')
-  state.className = 'hint'
-  state.textContent = 'waits'
+  bar.ariaLabel = filename
   const stop = new AbortController()
-  item.replaceChildren(
-    name,
-    bar,
-    state,
-    buttonFor('Cancel', filename, () => stop.abort()),
-  )
+  item.append(buttonFor('Cancel', filename, () => stop.abort()))
   return {
     signal: stop.signal,
     /** @param {string} text @param {number} share */
@@ -127,6 +122,7 @@ async function upload(file, body, line) {
   if (file.size > MAX) return line.fail(`larger than the ${Math.floor(MAX / 1024 / 1024)} MB allowed`)
   // The session may be another one than that of the page, or none.
   const me = await readAnswer(await ask('/web/me', { headers: { accept: 'application/json' } }))
+  if (!me) throw new Error('You are no longer signed in. Sign in beside this page.')
   body.set('form', me.form)
   body.set('file', file)
   const { status, answer } = await sendForm(body, line)

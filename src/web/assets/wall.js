@@ -48,7 +48,7 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
     document.title = page.title
     if (entry === 'push') history.pushState({}, '', url)
     else if (entry === 'replace') history.replaceState({}, '', url)
-    if (!keepPlace && !at) toTopOfWall()
+    if (!keepPlace && !at && Number(byId('wall')?.getBoundingClientRect().top) < 0) scrollTo(0, 0)
     reset(at)
     announce(described())
   } catch (error) {
@@ -81,18 +81,11 @@ function swapWall(page) {
   showSize()
 }
 
-function toTopOfWall() {
-  const tools = document.querySelector('.wall-tools')
-  const wall = byId('wall')
-  if (!tools || !wall) return
-  const top = wall.getBoundingClientRect().top
-  if (top < 0) scrollTo(0, 0)
-}
-
 /** @param {string} url */
 function withoutPage(url) {
   const address = new URL(url, location.href)
   address.searchParams.delete('page')
+  address.hash = ''
   return address.href
 }
 
@@ -101,7 +94,7 @@ function withoutPage(url) {
 on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event, link) => {
   if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event) || isFrameOpen()) return
   event.preventDefault()
-  clearTimeout(typing)
+  endTyping()
   if (link.id === 'clear') {
     input.value = ''
     input.focus()
@@ -112,7 +105,7 @@ on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event,
 on('submit', '.search, .wall-form', (event, form) => {
   if (event.defaultPrevented || !(form instanceof HTMLFormElement) || form.method !== 'get') return
   event.preventDefault()
-  clearTimeout(typing)
+  endTyping()
   form.closest('details')?.removeAttribute('open')
   void show(addressOf(form), withoutPage(addressOf(form)) === shown && form.matches('.search') ? 'replace' : 'push')
 })
@@ -141,9 +134,15 @@ input.addEventListener('focus', () => {
   isTyped = false
 })
 
+/** What is typed then is another entry. */
+function endTyping() {
+  clearTimeout(typing)
+  isTyped = false
+}
+
 addEventListener('popstate', (event) => {
   if (event.state?.frame) return
-  clearTimeout(typing)
+  endTyping()
   input.value = new URLSearchParams(location.search).get('q') ?? ''
   const at = event.state?.anchor
   if (withoutPage(location.href) !== shown) return void show(location.href, 'none', { at })
@@ -206,10 +205,17 @@ const move = (along, rows) => async (/** @type {KeyboardEvent} */ event) => {
   const from = document.activeElement
   if (!(from instanceof HTMLElement) || !from.matches('.card-link')) return
   event.preventDefault()
-  const find = () => (rows ? inNextRow(from, along) : cells()[cells().indexOf(from) + along])
+  const find = () => (rows ? inNextRow(from, along) : around(from)[around(from).indexOf(from) + along])
   let next = find()
   if (!next && along > 0 && (await more())) next = find()
   focusOn(next)
+}
+
+/** The frames of the wall, or of the grid of its own that one stands in. @param {HTMLElement} card */
+function around(card) {
+  const wall = cells()
+  const sheet = card.closest('.sheet')
+  return wall.includes(card) || !(sheet instanceof HTMLElement) ? wall : cellsOf(sheet)
 }
 
 /** @param {HTMLElement | undefined} card */
@@ -221,7 +227,7 @@ function focusOn(card) {
 
 /** @param {HTMLElement} from @param {-1 | 1} along */
 function inNextRow(from, along) {
-  const all = cells()
+  const all = around(from)
   const { top, left } = rectOf(from)
   /** @type {{ card: HTMLElement, top: number, off: number } | undefined} */
   let best

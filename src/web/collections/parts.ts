@@ -53,6 +53,6 @@ export function exportLinks(path: string, timeline?: string): Html {
 /** A button that folds out what it does. It lies over the page, so nothing beside it moves; one is open at a time. */
 export function menu(label: string, panel: Html, is: { id?: string; open?: boolean; hidden?: boolean } = {}): Html {
   const state = [is.open && trusted(' open'), is.hidden && trusted(' hidden')]
-  return html`<details class="fold" name="menu" id="${is.id}"${state}><summary>${label}</summary>
+  return html`<details class="fold" name="menu"${is.id && html` id="${is.id}"`}${state}><summary>${label}</summary>
   <div class="panel">${panel}</div></details>`
 }

@@ -209,7 +209,7 @@ ${hidden('next', nextPath)}
 ${names.map((name) => choices(data, name, ATTRIBUTES[name].values))}
 ${technique(data)}
 ${texts && WRITTEN.map((name) => textField(row, name))}
-<div class="row acting"><button class="primary" data-accept>${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
+<div class="row acting"><button class="primary">${texts ? 'Save' : 'Accept'} <kbd>Enter</kbd></button>
 ${!texts && html`<a class="quiet-button" href="${nextPath}" data-skip>Skip <kbd>s</kbd></a>`}
 ${!texts && html`<a class="quiet-button" href="/operator/review/${row.id}" data-edit>Edit all <kbd>e</kbd></a>`}</div>
 </form></div>`

@@ -89,7 +89,7 @@ function consumersSection(lag: readonly ConsumerLag[], held: { events: number; s
   return html`<h2>Readers of the event log</h2>
 ${
   held &&
-  html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction; the first
+  html`<p class="hint">${counted(held.events, 'event waits', 'events wait')} for an open transaction; the first
 came ${ago(held.since)}.</p>`
 }
 ${table(['Reader', 'Behind', 'Last moved', 'Skipped'], lag.map(readerRow))}`

@@ -111,7 +111,7 @@ function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   })
 
   // The proposal is another name of what there is: its frames follow.
-  const Of = z.object({ of: field.text })
+  const Of = z.object({ of: field.text.transform(toSlug) })
   actions.action({ path: '/web/suggestions/:slug/alias', who, body: Of }, async ({ body, param }) => {
     const { technique } = await findTechniqueUsage(db, body.of)
     const aliases = [...technique.aliases, requireSlug(param('slug'))]

@@ -27,7 +27,8 @@ ${
   suggestions.length === 0
     ? html`<p class="empty">No model has proposed a technique outside the vocabulary.</p>`
     : html`<p class="hint">Nothing of it is shown to readers until you decide.</p>
-<ul class="suggestions">${suggestions.map((one) => suggestionItem(visitor, one, usages, pictures))}</ul>
+<ul class="suggestions">${suggestions.map((one) => suggestionItem(visitor, one, pictures))}</ul>
+<datalist id="active">${inOrder(usages.flatMap(({ technique: one }) => (one.retiredAt ? [] : one)))}</datalist>
 ${more > 0 && html`<p class="hint">${counted(more, 'rarer proposal')} more.</p>`}`
 }
 </section>
@@ -75,31 +76,27 @@ function strip(frameIds: readonly string[], pictures: Pictures): Html {
   })}</ul>`
 }
 
-function suggestionItem(
-  visitor: Visitor,
-  { slug, count, frame_ids }: Suggestion,
-  usages: readonly TechniqueUsage[],
-  pictures: Pictures,
-): Html {
-  const active = usages.flatMap(({ technique }) => (technique.retiredAt === null ? [technique] : []))
+function suggestionItem(visitor: Visitor, { slug, count, frame_ids }: Suggestion, pictures: Pictures): Html {
   return html`<li class="card"><h3>${valueLabel(slug)} <span class="hint">${counted(count, 'frame')}</span></h3>
 ${strip(frame_ids.slice(0, 6), pictures)}
 <div class="row apart tools">
 <details class="fold"><summary>Add it</summary>
-<p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
+<p class="hint">${counted(count, 'frame gets', 'frames get')} this technique at once, where a model is their
+best source.</p>
 ${textsForm(visitor, '/web/techniques', { slug, name: valueLabel(slug) })}</details>
 <details class="fold"><summary>It is another name of…</summary>
 <form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
-${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></form></details>
+<div class="field"><label for="of-${slug}">Technique</label><input id="of-${slug}" name="of" list="active" required
+autocomplete="off"></div><button>Use that one</button></form></details>
 <form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
 <button aria-label="Dismiss ${valueLabel(slug)}">Dismiss</button></form>
 </div></li>`
 }
 
-function techniqueSelect(name: string, id: string, techniques: readonly { slug: string; name: string }[]): Html {
+/** The choices among techniques, by their names. */
+function inOrder(techniques: readonly { slug: string; name: string }[]): Html[] {
   const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name)).map((one) => [one.slug, one.name] as const)
-  return html`<div class="field"><label for="${id}">Technique</label>
-<select id="${id}" name="${name}">${options(sorted, undefined)}</select></div>`
+  return options(sorted, undefined)
 }
 
 interface Given {
@@ -148,12 +145,13 @@ ${strip(frameIds, pictures)}
 <section><h2>Merge into another</h2>
 <p>Its frames become frames of the other one. The next page says how many, then asks.</p>
 <form method="post" action="${path}/merge">${formToken(visitor)}
-${techniqueSelect('into', 'into', others)}<button>Merge…</button></form>
+<div class="field"><label for="into">Technique</label><select id="into" name="into">${inOrder(others)}</select></div>
+<button>Merge…</button></form>
 <h2>${retired ? 'Restore' : 'Retire'}</h2>
 <p>${
     retired
       ? 'It is in the vocabulary again: models may choose it.'
-      : html`No frame gets it any more. ${hanging} keep it.`
+      : html`No frame gets it any more. What has it keeps it.`
   }</p>
 <form method="post" action="${path}/retire">${formToken(visitor)}${hidden('retired', retired ? '0' : '1')}
 <button>${retired ? 'Restore' : 'Retire'}</button></form></section></div>

@@ -81,7 +81,8 @@ ${numberedPages(data.page, Math.ceil(countOf(counts, shown) / VIDEOS_PAGE), at)}
 function emptyList(shown: ShownList, total: number): Html {
   if (total > 0)
     return emptyState('No video is on this page', html`<a href="${listPath(shown)}">Show the first page</a>`)
-  if (shown !== 'all') return emptyState(`No video is ${shown}`, html`<a href="/operator">Show all</a>`)
+  if (shown !== 'all')
+    return emptyState(`No video under “${capitalized(shown)}”`, html`<a href="/operator">Show all</a>`)
   const how = 'Paste an address or choose a file above. The first frames are there about a minute later.'
   return emptyState('The library has no videos yet', how)
 }
@@ -225,7 +226,7 @@ ${hidden('sure', '1')}${ids.map((id) => hidden('video', id))}${button}</form>`
 export function refusedPage(done: string, refused: readonly { title: string; reason: string }[]): Html {
   return html`${operatorHead('videos', 'Not all of it')}
 <p class="lead">${done}</p>
-<ul class="list">${refused.map(({ title, reason }) => html`<li><strong>${title}</strong>: ${reason}</li>`)}</ul>
+<ul>${refused.map(({ title, reason }) => html`<li><strong>${title}</strong>: ${reason}</li>`)}</ul>
 <p><a href="/operator">Back to the videos</a></p>`
 }
 
