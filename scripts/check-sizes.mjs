@@ -49,9 +49,9 @@ const CEILINGS = {
   'src/workers': 1_513,
   'TypeScript of src': 58_691,
   'text of src': 66_160,
-  tests: 42_499,
+  tests: 42_498,
   bench: 6_880,
-  'words of docs': 21_589,
+  'words of docs': 21_582,
   'words of decisions': 6_000,
 }
 

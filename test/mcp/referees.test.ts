@@ -50,7 +50,7 @@ describe('the conformance suite', () => {
     )
     expect(failed.length).toBeGreaterThan(0)
     const needsFixture = [
-      // It listens for half a second to one and a half to streams, which this server does not have.
+      // It waits half a second to one and a half for an answer, which a busy machine can miss.
       NOT_IN_TIME,
       /^(tasks|http-custom-header|json-schema-2020-12|input-required-result)/,
       /Not testable|Unknown tool: test_|Resource not found: test:\/\//,

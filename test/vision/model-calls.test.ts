@@ -105,9 +105,7 @@ test('no more calls at once than the limiter allows, and an abort ends a wait', 
   await expect(running).rejects.toThrow('stopped')
 })
 
-test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', {
-  timeout: 600_000,
-}, async () => {
+test.each([1, 8])('with 30 % faults and 1 % hangs each frame is answered and paid once: %i at once', async (atOnce) => {
   const faults = {
     hang: 0.01,
     'rate-limited': 0.05,
@@ -123,7 +121,7 @@ test('with 30 % faults and 1 % hangs every frame ends with its answer and nothin
   }
   await using run = await start(
     { plan: seededPlan(5, faults) },
-    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: limitOf(1) },
+    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: limitOf(atOnce) },
   )
   const frames = await toFrames(400)
   const done = new Map<string, FrameAnnotation>()
@@ -149,5 +147,6 @@ test('with 30 % faults and 1 % hangs every frame ends with its answer and nothin
   for (const annotation of done.values()) if (annotation.status !== 'annotated') expect(annotation.reason).toMatch(/\w/)
   expect([...done.values()].filter(({ status }) => status === 'annotated').length).toBeGreaterThan(390)
   expect(Math.max(...run.endpoint.paid.values())).toBe(1)
-  expect(run.endpoint.calls.length).toBeLessThanOrEqual(75)
+  // How many calls of several at once a fault ends hangs on timers.
+  if (atOnce === 1) expect(run.endpoint.calls.length).toBeLessThanOrEqual(75)
 })
