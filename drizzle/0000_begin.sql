@@ -565,6 +565,7 @@ CREATE INDEX "board_items_frame_idx" ON "board_items" USING btree ("frame_id");-
 CREATE INDEX "boards_account_idx" ON "boards" USING btree ("account_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "boards_deleted_idx" ON "boards" USING btree ("deleted_at") WHERE deleted_at is not null;--> statement-breakpoint
 CREATE INDEX "removed_saves_frame_idx" ON "removed_saves" USING btree ("frame_id");--> statement-breakpoint
+CREATE INDEX "removed_saves_removed_idx" ON "removed_saves" USING btree ("removed_at");--> statement-breakpoint
 CREATE INDEX "saves_newest_idx" ON "saves" USING btree ("account_id","seq");--> statement-breakpoint
 CREATE INDEX "saves_frame_idx" ON "saves" USING btree ("frame_id");--> statement-breakpoint
 CREATE INDEX "events_cursor_idx" ON "events" USING btree ("xid","seq");--> statement-breakpoint

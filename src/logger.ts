@@ -13,9 +13,7 @@ const SECRETS = [
 
 /** Removes keys, tokens and passwords in URLs from a text. pino's redaction does not look into messages and errors. */
 export function scrub(text: string): string {
-  let clean = text
-  for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement)
-  return clean
+  return SECRETS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text)
 }
 
 const PERSONAL = [
@@ -27,9 +25,7 @@ const PERSONAL = [
 
 /** Removes e-mail addresses and the queries of addresses, which are people's own words. */
 function withoutPersonal(line: string): string {
-  let clean = line
-  for (const [pattern, replacement] of PERSONAL) clean = clean.replace(pattern, replacement)
-  return clean
+  return PERSONAL.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), line)
 }
 
 /** An error without the values of its failed query or command, which may be personal. */
@@ -46,7 +42,8 @@ function withoutValues(error: unknown): unknown {
     if (Array.isArray(params) && params.length > 0) replace(`params: ${params}`, 'params: …')
     if (BAD_VALUE.test(String(code))) replace(cause.message, cause.message.replace(/"[^"]*"/g, '"…"'))
   }
-  return { ...shown, message, stack }
+  const aggregateErrors = error instanceof AggregateError ? error.errors.map(withoutValues) : undefined
+  return { ...shown, message, stack, aggregateErrors }
 }
 
 /** PostgreSQL's states of a value that it cannot use: their messages quote it. */

@@ -84,7 +84,7 @@ export const EVENTS = {
   'board.shared': event('A public link to a board was created. An earlier link stops working.', boardFacts),
   'board.unshared': event('The public link to a board was revoked.', {
     ...boardFacts,
-    ended_by: field(z.enum(['owner', 'operator']), 'Who revoked it.', 'owner'),
+    ended_by: field(z.enum(['owner', 'operator', 'account_deleted']), 'Who or what ended it.', 'owner'),
   }),
   'video.submitted': event('A video was queued.', {
     ...videoFacts,

@@ -138,7 +138,7 @@ const ACTS = [
   'board.unshared',
 ] as const satisfies readonly EventType[]
 
-/** Others may act for an account: an operator ends a share, the deletion of a video ends saves. */
+/** Others may act for an account: an operator ends a share, a deletion ends saves and shares. */
 const BY_OWNER = sql`coalesce(data->>'cause', data->>'ended_by', 'owner') = 'owner'`
 
 /** Event types that are rare compared with saves and pins: their events are read once and kept. */

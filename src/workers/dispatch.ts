@@ -1,3 +1,4 @@
+import { ZodError } from 'zod'
 import type { Db } from '../db/client.ts'
 import { frames } from '../db/schema/frames.ts'
 import { type VideoRow, videos } from '../db/schema/videos.ts'
@@ -43,7 +44,7 @@ export function dispatchConsumer(deps: DispatchDeps & { faultPoint: FaultPoint }
       for (const video of rows.values()) jobs.push(...(await jobsOf(deps.db, annotator, video)))
       if (jobs.length > 0)
         await deps.queues.addAll(jobs).catch((cause: unknown) => {
-          throw new JobsNotAdded('jobs not added', { cause })
+          throw cause instanceof ZodError ? cause : new JobsNotAdded('jobs not added', { cause })
         })
       deps.faultPoint('dispatch-added')
       return undefined

@@ -287,6 +287,7 @@ describe('accounts', () => {
       'board.deleted',
       'account.deleted',
     ])
+    expect(events.at(-5)!.data).toMatchObject({ ended_by: 'account_deleted' })
     expect(JSON.stringify(events)).not.toContain(account.email)
   })
 

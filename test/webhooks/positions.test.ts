@@ -134,6 +134,26 @@ test('pausing and resuming while events are written loses none', async () => {
   expect(new Set(subjects())).toEqual(new Set(written))
 })
 
+test('a move that fails on the way leaves a pause, and a resume then sends what waited', async () => {
+  const { id } = await stage.register(receiver.url)
+  receiver.answer(status(500))
+  const failed = await stage.write(2)
+  await stage.settle()
+  const moves = (change: string) => stage.stores.db.$client.query(`alter table webhook_deliveries ${change}`)
+  await moves(`add constraint unmoved check (state <> 'skipped')`)
+  await expect(stage.resume(id, 'now'))
+    .rejects.toThrow()
+    .finally(() => moves('drop constraint unmoved'))
+  expect(await stage.endpoint(id)).toMatchObject({ state: 'paused', failures: 2 })
+  receiver.answer(status(204))
+  const later = await stage.write(1)
+  await stage.settle()
+  taken()
+  expect(await stage.resume(id)).toMatchObject({ state: 'active', pausedBecause: null })
+  await stage.settle()
+  expect(taken().toSorted()).toEqual([...failed, ...later].toSorted())
+})
+
 test('a resume from now sends only what comes; one from a cursor or a date sends everything since', async () => {
   const { id } = await stage.register(receiver.url)
   const first = await stage.write(2)

@@ -73,5 +73,9 @@ export const removedSaves = pgTable(
     createdAt: at('created_at').notNull(),
     removedAt: at('removed_at').notNull().defaultNow(),
   },
-  (t) => [primaryKey({ columns: [t.accountId, t.frameId] }), index('removed_saves_frame_idx').on(t.frameId)],
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.frameId] }),
+    index('removed_saves_frame_idx').on(t.frameId),
+    index('removed_saves_removed_idx').on(t.removedAt),
+  ],
 )

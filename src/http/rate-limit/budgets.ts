@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts'
 
 /**
- * What a request costs, by what it makes the service do and not by its verb. Exports, uploads, review, analytics and
- * changes of a whole vocabulary are heavy. How much a caller owns never changes a price.
+ * What a request costs, by what it makes the service do and not by its verb. Exports, uploads, review, analytics,
+ * lists of receivers and consumers, and changes of a whole vocabulary are heavy. How much a caller owns does not count.
  */
 export const PRICES = { read: 1, search: 2, write: 5, heavy: 20 } as const
 export type Price = keyof typeof PRICES

@@ -152,7 +152,11 @@ export async function endShare(db: Db, link: string): Promise<void> {
   if (ended === 0) throw notFound('share link')
 }
 
-async function endShares(tx: Tx, where: SQL, endedBy: 'owner' | 'operator'): Promise<number> {
+export async function endShares(
+  tx: Tx,
+  where: SQL,
+  endedBy: 'owner' | 'operator' | 'account_deleted',
+): Promise<number> {
   const { rows } = await tx.execute<{ id: string; account_id: string; name: string }>(
     sql`update boards set share_hash = null, shared_at = null where ${where} returning id, account_id, name`,
   )

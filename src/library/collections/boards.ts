@@ -7,13 +7,13 @@ import { and, eq, type SQL, sql } from '../../sql/orm.ts'
 import { idArray, isId, randomId } from '../ids.ts'
 import {
   type BoardVersion,
+  endShares,
   findSharedBoard,
   lockBoard,
   type OnBoard,
   PRESENT,
   RESTING,
   setCover,
-  unshareBoard,
 } from './board-settings.ts'
 import { recordAllPins } from './pins.ts'
 
@@ -377,9 +377,9 @@ async function recordDeletion(
   { accountId, boardId, name }: OnBoard & { name: string },
   cause: 'board_deleted' | 'account_deleted',
 ): Promise<void> {
-  await unshareBoard(tx, { accountId, boardId })
-  const count = await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_unpinned', cause })
   const because = cause === 'board_deleted' ? 'owner' : cause
+  await endShares(tx, sql`id = ${boardId} and share_hash is not null`, because)
+  const count = await recordAllPins(tx, { accountId, boardId }, { type: 'board.frame_unpinned', cause })
   const data = { board_id: boardId, name, item_count: count, cause: because } as const
   await appendEvent(tx, { type: 'board.deleted', subject: boardId, accountId, data })
 }
