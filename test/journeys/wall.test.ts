@@ -328,6 +328,8 @@ describe.skipIf(noChromium)(`a small wall in a browser${noChromium ? ` (skipped:
     await page.waitForLoadState('networkidle')
     expect(await page.locator('#named').textContent()).not.toContain('Relay')
     expect([await at(page), await page.locator('#q').inputValue()]).toEqual(['/?q=cursor', 'cursor'])
+    await page.goBack()
+    await expect.poll(() => at(page)).toBe('/')
     await page.context().close()
   })
 

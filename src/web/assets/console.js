@@ -100,4 +100,4 @@ async function refresh() {
 // What was added here is told at once.
 document.addEventListener('queued', () => void refresh().catch(tell))
 
-lookAgain(3_000, async () => document.querySelector('[data-under-way]') && refresh())
+lookAgain(3_000, '[data-under-way]', refresh)

@@ -28,6 +28,9 @@ export const isForAnotherTab = (event) =>
 /** @param {string} id */
 export const byId = (id) => document.getElementById(id)
 
+/** On the page itself: a dialog over it may show the same frame. @param {string} id */
+export const isInMain = (id) => document.querySelector(`main #${CSS.escape(id)}`) !== null
+
 /**
  * One of our own pages as a document. Parts of it are swapped in: what script shows is what the address shows.
  * @param {string | URL} url
@@ -190,18 +193,15 @@ export async function ask(url, options) {
 /**
  * Looks again while a person can see the page. What stands in the way is told once, until it is over.
  * @param {number} ms
- * @param {() => Promise<unknown>} look
+ * @param {string} where finds something while there is a reason to look
+ * @param {() => Promise<void>} look
  */
-export function lookAgain(ms, look, isTold = false) {
+export function lookAgain(ms, where, look, isTold = false) {
   setTimeout(async () => {
-    const failure = document.hidden
-      ? undefined
-      : await look().then(
-          () => undefined,
-          (error) => error,
-        )
+    const isDue = !document.hidden && document.querySelector(where)
+    const failure = isDue ? await look().catch((error) => error) : isTold
     if (failure && !isTold) tell(failure)
-    lookAgain(ms, look, failure !== undefined)
+    lookAgain(ms, where, look, Boolean(failure))
   }, ms)
 }
 
@@ -258,14 +258,22 @@ export function openDialog(title) {
   const dialog = document.createElement('dialog')
   dialog.className = 'small'
   dialog.setAttribute('aria-labelledby', 'dialog-title')
-  dialog.setAttribute('closedby', 'any')
   dialog.innerHTML = `<h2 id="dialog-title"></h2><button type="button" class="close" aria-label="Close">×</button>`
   dialog.querySelector('h2')?.append(title)
   dialog.querySelector('button')?.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())
+  showModal(dialog)
+  return dialog
+}
+
+/** A click beside the dialog closes it, also in browsers without `closedby`. @param {HTMLDialogElement} dialog */
+export function showModal(dialog) {
+  dialog.setAttribute('closedby', 'any')
   document.body.append(dialog)
   dialog.showModal()
-  return dialog
+  if ('closedBy' in HTMLDialogElement.prototype) return
+  // Its first button closes it.
+  dialog.addEventListener('click', ({ target }) => target === dialog && dialog.querySelector('button')?.click())
 }
 
 /**

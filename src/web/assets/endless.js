@@ -1,6 +1,6 @@
 // The endless wall: real pages of the wall below each other, each as the address of its page shows it. What is out of
 // sight is not laid out. The address names the page in the middle of the window.
-import { byId, loadPage, tell } from './core.js'
+import { byId, isInMain, loadPage, tell } from './core.js'
 
 const PAGE_SIZE = 120
 /** Pixels before an end of what is there at which the next page is loaded. */
@@ -103,7 +103,7 @@ async function load(by, mine) {
   const fresh = page.querySelector('#wall > .sheet')
   if (mine !== round || !(fresh instanceof HTMLElement)) return false
   // What came into the library meanwhile has moved frames from page to page.
-  for (const card of cellsOf(fresh)) if (byId(card.id)) card.parentElement?.remove()
+  for (const card of cellsOf(fresh)) if (isInMain(card.id)) card.parentElement?.remove()
   const at = findAnchor()
   if (by < 0) wall.prepend(fresh)
   else wall.append(fresh)

@@ -38,6 +38,8 @@ async function sendHere(form, action, submitter) {
     if (isData) goTo((await readAnswer(response)).to, submitter)
     else if (response.redirected) location.assign(response.url)
     else await show(response)
+    // Nothing tells a page that the person chose to stay on it.
+    setTimeout(() => form.removeAttribute('aria-busy'), 5000)
   } catch (error) {
     form.ariaBusy = null
     refuse(form, submitter, /** @type {import('./messages.js').Failure} */ (error))
@@ -64,6 +66,12 @@ function refuse(form, submitter, error) {
   addWays(tellFault(form, field, text), ways)
 }
 
+/** The entry of the page that was shown here last. @type {{ shown: number, hash: string } | undefined} */
+let here
+addEventListener('popstate', ({ state }) => {
+  if (here && state?.shown !== here.shown && location.hash === here.hash) location.reload()
+})
+
 /** An answer that is a page: a question, a new key, what could not be done. @param {Response} response */
 async function show(response) {
   const isFault = !response.ok
@@ -73,11 +81,8 @@ async function show(response) {
   document.title = page.title
   if (!isFault) {
     // Back leads to the page that asked. A link within this one leads nowhere: a key is shown once.
-    const [{ title: shown }, { hash }] = [page, location]
-    history.pushState({ shown }, '', location.href)
-    addEventListener('popstate', ({ state }) => {
-      if (state?.shown !== shown && location.hash === hash) location.reload()
-    })
+    here = { shown: Date.now(), hash: location.hash }
+    history.pushState(here, '', location.href)
   }
   // At once: nothing moves under a pointer while scripts are loaded.
   scrollTo(0, 0)

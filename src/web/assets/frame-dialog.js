@@ -1,7 +1,7 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the frame's page itself, from where Back leads to the page below.
 import { mark, markSaved, openCardTools, pin, save, toggleSave } from './collect.js'
-import { announce, byId, isForAnotherTab, loadPage, on, tell, toast } from './core.js'
+import { announce, byId, isForAnotherTab, loadPage, on, showModal, tell, toast } from './core.js'
 import { openLoops } from './loops.js'
 import { frameOf, openSelecting, pickedFrames, togglePick } from './select.js'
 
@@ -23,6 +23,11 @@ const behind = location.pathname
 
 /** How many frames were opened one from another over this document. */
 const depthHere = () => (history.state?.behind === behind ? history.state.depth : 0)
+
+/** Puts a frame into the history, unless Back or Forward has led to it. @param {string} href */
+const enterAt = (href) => () => {
+  if (href !== location.href) history.pushState({ frame: idOf(href), depth: depthHere() + 1, behind }, '', href)
+}
 
 /**
  * @param {string} href
@@ -70,7 +75,7 @@ async function show(href, enter, from) {
     if (stays) shownId = stays
     else leave()
     target.removeAttribute('aria-busy')
-    tell(error, from && (() => show(href, enter, from)))
+    tell(error, () => show(href, enter, from))
   }
 }
 
@@ -98,7 +103,6 @@ function open() {
   const made = document.createElement('dialog')
   made.className = 'over'
   made.setAttribute('aria-labelledby', 'frame-heading')
-  made.setAttribute('closedby', 'any')
   made.innerHTML = `<div class="over-bar"><span></span>
 <button type="button" data-leave aria-label="Close" title="Close (Esc)">×</button></div><div class="over-body"></div>
 <button type="button" data-step="-1" aria-label="Previous frame" title="Previous frame">←</button>
@@ -109,8 +113,7 @@ function open() {
     leave()
   })
   swipes(made)
-  document.body.append(made)
-  made.showModal()
+  showModal(made)
   document.documentElement.style.overflow = 'hidden'
   dialog = made
   return made
@@ -238,14 +241,13 @@ export function openFrames({ more = loadMore, place = placeOf } = {}) {
     // From a frame's own page its neighbours are pages as well.
     if (link.closest('main .frame') && !link.matches('.card-link')) return
     event.preventDefault()
-    const state = { frame: idOf(link.href), depth: depthHere() + 1, behind }
-    void show(link.href, () => history.pushState(state, '', link.href), link)
+    void show(link.href, enterAt(link.href), link)
   })
 
   // Browsers leave this document in its place also for the entries of the one that was there before a reload.
   addEventListener('popstate', ({ state }) => {
     isLeaving = false
-    if (state?.frame && state.behind === behind) void show(location.href, () => undefined)
+    if (state?.frame && state.behind === behind) void show(location.href, enterAt(location.href))
     else if (location.pathname === behind) close()
     else location.reload()
   })

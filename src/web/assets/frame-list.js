@@ -1,6 +1,6 @@
 // A page with frames that is not the wall: of a video, a brand, a technique, a board, or of one frame.
 import { markSaved } from './collect.js'
-import { byId, keys, loadPage, tell } from './core.js'
+import { isInMain, keys, loadPage, tell } from './core.js'
 import { CARD_KEYS, isFrameOpen, openFrames, step } from './frame-dialog.js'
 
 /** @type {Promise<unknown> | undefined} */
@@ -23,7 +23,7 @@ async function load() {
   const list = document.querySelector('main .sheet')
   // What came into the library meanwhile has moved frames from page to page.
   const fresh = [...page.querySelectorAll('main .sheet > li')]
-  list?.append(...fresh.filter((cell) => !byId(String(cell.querySelector('.card-link')?.id))))
+  list?.append(...fresh.filter((cell) => !isInMain(String(cell.querySelector('.card-link')?.id))))
   pager?.replaceWith(page.querySelector('main .pager') ?? '')
   if (list) void markSaved(list)
   return true

@@ -29,6 +29,7 @@ let loading
  * @param {string} url
  * @param {'push' | 'replace' | 'none'} entry
  * @param {{ keepPlace?: boolean, at?: import('./endless.js').Anchor }} [options]
+ * @returns {Promise<boolean | void>} whether it is shown
  */
 async function show(url, entry, { keepPlace = false, at } = {}) {
   loading?.abort()
@@ -39,10 +40,7 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
     const page = await loadPage(url, { signal })
     if (signal.aborted) return
     // A pasted video address leads to the page of that video.
-    if (!page.getElementById('wall')) {
-      location.assign(url)
-      return
-    }
+    if (!page.getElementById('wall')) return location.assign(url)
     swapWall(page)
     shown = withoutPage(url)
     document.title = page.title
@@ -51,6 +49,7 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
     if (!keepPlace && !at && Number(byId('wall')?.getBoundingClientRect().top) < 0) scrollTo(0, 0)
     reset(at)
     announce(described())
+    return true
   } catch (error) {
     if (signal.aborted) return
     byId('wall')?.removeAttribute('aria-busy')
@@ -123,11 +122,9 @@ let typing
 let isTyped = false
 input.addEventListener('input', () => {
   clearTimeout(typing)
-  typing = setTimeout(() => {
-    if (!input.form) return
+  typing = setTimeout(async () => {
     // One entry for a word, not one for each letter.
-    void show(addressOf(input.form), isTyped ? 'replace' : 'push')
-    isTyped = true
+    if (input.form && (await show(addressOf(input.form), isTyped ? 'replace' : 'push'))) isTyped = true
   }, TYPED_MS)
 })
 input.addEventListener('focus', () => {
