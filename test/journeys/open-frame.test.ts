@@ -1,4 +1,3 @@
-import type { Locator } from 'playwright-core'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { expectAccessible, noChromium, useBrowser } from '../support/browser.ts'
@@ -63,12 +62,11 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
       await page.goto(service.url)
       await page.locator('#sheet-1 .card-link').last().dispatchEvent('click')
       await dialog.getByText('120 of 136', { exact: true }).waitFor()
-      const idsOf = (cards: Locator) => cards.evaluateAll((all) => all.map(({ id }) => id))
-      const similar = await idsOf(dialog.locator('.similar .card-link'))
-      expect([similar.length > 0, await page.locator('#sheet-2').count()]).toEqual([true, 0])
+      expect(await dialog.locator('.similar .card-link').count()).toBeGreaterThan(0)
+      expect(await page.locator('#sheet-2').count()).toBe(0)
       await dialog.getByRole('button', { name: 'Next frame' }).click()
       await dialog.getByText('121 of 136', { exact: true }).waitFor()
-      expect(await idsOf(page.locator('#sheet-2 .card-link'))).toEqual(expect.arrayContaining(similar))
+      expect(await page.locator('#sheet-2 .card-link').count()).toBe(16)
 
       await page.goto(`${service.url}/?q=tea`)
       await page.locator('#wall .card-link').first().click()
